@@ -98,8 +98,7 @@ SHOWN_PATH = 100
 
 
 async def find_nothing(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 404, to websockets too, which Starlette itself would close with a bare
-    403."""
+    """Answer 404, to websockets too: Starlette would close those with a bare 403."""
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
@@ -112,8 +111,11 @@ async def answer_not_found(request: Request, error: Exception) -> Response:
 def wrong_method_answer(
     top: Sequence[BaseRoute], mounted: Sequence[BaseRoute]
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return an exception handler. Its ``Allow`` names the methods of all routes with
-    that path (RFC 9110 15.5.6); Starlette itself names only those of the first one."""
+    """Return an exception handler that answers 405 to a method that no route takes.
+
+    Its ``Allow`` names the methods of all routes with that path (RFC 9110 15.5.6);
+    Starlette itself names only those of the first one.
+    """
 
     async def answer(request: Request, error: Exception) -> Response:
         routes = mounted if request.scope.get("root_path") else top
@@ -147,8 +149,10 @@ UNCOUNTED = (
     "/metrics",
     IDENTITY_PATH,
 )
-"""Paths that `LimitRequests` does not count: ``/api``, ``/admin`` and ``/account``
-count their own requests, by token too."""
+"""Paths whose requests `LimitRequests` does not count.
+
+``/api``, ``/admin`` and ``/account`` count their own requests, by token too.
+"""
 COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
 """Paths counted by `OpenFeederRoutes`, whose answers say how many requests are left."""
 
@@ -166,14 +170,15 @@ def create_application(
     logs_requests: bool = False,
     origins: tuple[str, ...] = (),
 ) -> Starlette:
-    """``token`` is the administrator's; ``limits`` None: there are none.
+    """Create the application: all routes with all middleware.
 
-    ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
-    ``public_url``: by which the hub's own requests are known, and refused.
-    ``meter`` counts requests.
-    ``origins``: those of pages elsewhere that may use the API.
-    ``streams``: to those who have pages open; somebody else runs them.
-    ``identity_key``: by which a command knows that it is the hub it looks for.
+    ``token``: the admin token. ``limits``: None for no limits of requests. ``lengths``:
+    the longest topic and callback of the Superfeedr-compatible API. ``public_url``: by
+    this URL the hub recognizes its own requests, and refuses them. ``identity_key``:
+    proves to a command that this is the hub it looks for. ``meter``: counts requests.
+    ``streams``: sends changes to open pages; the caller runs it. ``logs_requests``:
+    whether there is an access log. ``origins``: other origins whose pages may use the
+    API.
     """
     limits = limits or RateLimits()
     meter = meter or RequestMeter()

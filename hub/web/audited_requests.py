@@ -1,10 +1,10 @@
 """What requests leave in the audit trail: who did what to what, and how it ended.
 
 `AuditRequests` writes one record of each request that may change something and that
-somebody with a token, or with a session, has made. What is known of it is gathered in
-the request's `AuditDraft`: routes give their operation
-(`hub.web.operation.Routes.routes`), those that authenticate the principal, and
-handlers what the path does not name.
+somebody with a token, or with a session, has made. What is known of the request is
+gathered in its `AuditDraft`: routes name the operation
+(`hub.web.operation.Routes.routes`), authentication names the principal, and handlers
+add what the path does not tell.
 """
 
 from __future__ import annotations
@@ -55,8 +55,11 @@ segment is not listed."""
 
 @dataclass(slots=True)
 class AuditDraft:
-    """What is known of a request so far. Without an ``operation`` nothing was asked
-    that changes anything; ``principal`` None: nobody has shown who they are."""
+    """What is known of a request so far.
+
+    ``operation`` "": the request changes nothing. ``principal`` None: nobody has shown
+    who they are.
+    """
 
     operation: str = ""
     principal: Principal | None = None
@@ -69,8 +72,7 @@ class AuditDraft:
 
 
 def draft_of(request: HTTPConnection) -> AuditDraft:
-    """The draft of a request. For a request that is not audited, it is a new draft that
-    nobody reads."""
+    """The draft of a request; a new one, which nobody reads, if it is not audited."""
     draft = request.scope.get(_SCOPE_KEY)
     return draft if isinstance(draft, AuditDraft) else AuditDraft()
 
@@ -107,8 +109,10 @@ def note_detail(request: HTTPConnection, detail: str) -> None:
 
 
 def note_refusal(request: HTTPConnection, error: Exception, reason: str) -> None:
-    """Note why nothing was done, unless something is noted: without what was entered,
-    and of URLs without what may be a secret."""
+    """Note why nothing was done, unless a detail is noted already.
+
+    What was entered is left out, and of URLs what may be a secret.
+    """
     if isinstance(error, InvalidValue):
         reason = f"{error.field}: expected {error.expected}"
     draft = draft_of(request)
@@ -116,8 +120,10 @@ def note_refusal(request: HTTPConnection, error: Exception, reason: str) -> None
 
 
 def said_changes(**changes: object) -> str:
-    """``category: "news", private: yes``. Values of None are left out; pass True in
-    place of a secret."""
+    """Return changes in words: ``category: "news", private: yes``.
+
+    Values of None are left out; pass True in place of a secret.
+    """
     return ", ".join(
         f"{name.replace('_', ' ')}: {_said(value)}"
         for name, value in changes.items()
@@ -132,9 +138,9 @@ def _said(value: object) -> str:
 
 
 class AuditRequests:
-    """ASGI middleware: writes what was done to the audit trail, once it is answered.
+    """ASGI middleware: records requests in the audit trail once they are answered.
 
-    Refusals are written too, except those for too many requests. ``covers`` says
+    Refusals are recorded too, except those for too many requests. ``covers`` says
     whether a request may change something.
     """
 
@@ -167,7 +173,7 @@ class AuditRequests:
 
         try:
             await self._app(scope, receive, note_status)
-        except Exception:  # which is answered outside of this
+        except Exception:  # it is answered outside of this
             status = HTTPStatus.INTERNAL_SERVER_ERROR.value
             raise
         finally:

@@ -89,8 +89,10 @@ class Authenticator:
         raise _unauthorized("invalid or revoked token")
 
     async def admit(self, user: str, secret: str) -> Principal | None:
-        """The principal whose token ``secret`` is; None if there is none. ``user`` ""
-        accepts the token of any account. Raises `StorageError`."""
+        """The principal with the token ``secret``; None if there is none.
+
+        ``user`` "" accepts the token of any account. Raises `StorageError`.
+        """
         # Compared by digest: the time it takes tells nothing of the token.
         if secrets.compare_digest(_digest(secret), self._admin_digest):
             is_named = user in ("", USER, ADMINISTRATOR.account.name)
@@ -99,8 +101,11 @@ class Authenticator:
 
 
 def refuse_in_query(principal: Principal) -> None:
-    """A query string is kept in logs, histories and Referers, and anybody's page can
-    name one: the administrator's token is not taken there. Raises `Problem` 403."""
+    """Raises `Problem` 403 for the administrator: a query may not have that token.
+
+    A query string is kept in logs, histories and Referers, and any page can link to
+    one.
+    """
     if principal.is_admin:
         raise Problem(
             HTTPStatus.FORBIDDEN,
@@ -138,8 +143,7 @@ def own_account(request: Request) -> AccountId | None:
 
 
 class RequireScope:
-    """ASGI middleware before the routes of the API: admits tokens with the route's
-    scope.
+    """ASGI middleware for the API: admits requests whose token has the route's scope.
 
     A route that is not in ``scopes`` is for administrators only.
     """
@@ -195,9 +199,11 @@ class RequireScope:
         return headers
 
     def _admit_other_site(self, request: Request) -> None:
-        """Refuse other sites' pages. Their forms need no preflight, and browsers add
-        stored Basic credentials to them; browsers never add a Bearer token by
-        themselves."""
+        """Refuse another site's page, unless it is admitted and sends a Bearer token.
+
+        Forms of other sites need no preflight, and browsers add stored Basic
+        credentials to them; browsers never add a Bearer token by themselves.
+        """
         if not is_admitted(request, self._origins):
             raise Problem(
                 HTTPStatus.FORBIDDEN, "requests made by another site are refused"
@@ -228,8 +234,10 @@ class RequireScope:
         return self._scopes.get((method, route.path), TokenScope.ADMIN)
 
     async def _identify(self, request: HTTPConnection) -> Principal:
-        """The principal of a request. Requests without a valid token are counted by
-        address, so that guessing is slow."""
+        """The principal of a request. Raises `Problem` 401 and 429.
+
+        Requests without a valid token are counted by address, so that guessing is slow.
+        """
         try:
             principal = await self._authenticator.identify(request.headers)
             if principal is None:
@@ -251,8 +259,7 @@ def _digest(secret: str) -> bytes:
 
 
 def _offered(header: str) -> tuple[str, str] | None:
-    """User ("" if none is named) and token; None if the header offers no
-    credentials."""
+    """User and token; None if the header has no credentials. User "": none is named."""
     scheme, _, value = header.partition(" ")
     match scheme.lower():
         case "bearer":
@@ -264,7 +271,10 @@ def _offered(header: str) -> tuple[str, str] | None:
 
 
 def _basic(value: str) -> tuple[str, str] | None:
-    """User and token. As at Superfeedr, logins are compared in any case."""
+    """User and token; None if this is no base64 of both.
+
+    The user is in lower case: as at Superfeedr, case does not matter in logins.
+    """
     try:
         decoded = base64.b64decode(value, validate=True).decode()
     except (binascii.Error, ValueError):

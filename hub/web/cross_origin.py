@@ -33,8 +33,11 @@ def is_admitted(connection: HTTPConnection, origins: tuple[str, ...]) -> bool:
 
 
 class CrossOriginMiddleware:
-    """ASGI middleware: answers preflight requests of the ``origins``, and lets their
-    pages read answers; of ``/api``, whether there is anything at a path or not."""
+    """ASGI middleware: lets pages of the ``origins`` use ``/api``.
+
+    It answers their preflight requests and lets them read answers, whether or not there
+    is anything at a path.
+    """
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
         self._app = app

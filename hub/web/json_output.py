@@ -22,12 +22,15 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class JsonObject(msgspec.Struct, kw_only=True):
-    """Base of what answers hold. ``FeedJson`` is what the API calls ``Feed``."""
+    """Base of the objects in answers. ``FeedJson`` is called ``Feed`` in the API."""
 
     @classmethod
     def of(cls, *records: object, **members: Any) -> Self:
-        """Of the members given; any other is the attribute of that name of the one
-        record that has it."""
+        """Make an object of the given members, and of attributes of the records.
+
+        A member that is not given is the attribute with its name; exactly one of the
+        records must have it.
+        """
         kinds = (cls, tuple(map(type, records)), tuple(members))
         if (sources := _SOURCES.get(kinds)) is None:
             sources = _SOURCES[kinds] = _sources(cls, records, members)
@@ -43,7 +46,10 @@ class JsonObject(msgspec.Struct, kw_only=True):
 def _sources(
     kind: type[JsonObject], records: Sequence[object], given: Collection[str]
 ) -> list[tuple[str, int]]:
-    """The members that are not given, each with the index of the record that has it."""
+    """The members that are not given, each with the index of the record that has it.
+
+    Raises `TypeError` if several records have one.
+    """
     sources = []
     for name in kind.__struct_fields__:
         if name not in given:
@@ -56,11 +62,11 @@ def _sources(
 
 
 _SOURCES: Final[dict[object, list[tuple[str, int]]]] = {}
-"""Sources by the shape, the types of the records, and the members that are given."""
+"""Results of `_sources` by shape, types of the records, and given members."""
 
 
 class DelayJson(JsonObject):
-    """Of so many entries half took ``p50`` seconds at most, 99 of 100 ``p99``."""
+    """How long ``entries`` took: half at most ``p50`` seconds, 99 of 100 ``p99``."""
 
     entries: int
     p50: float | None

@@ -1,9 +1,8 @@
-"""Middleware for all routes: the access log, a meter of requests, counts of readers, a
-guard against requests to itself, and request limits.
+"""Middleware for all routes: access log, meter, counts of readers, loop guard, limits.
 
-`hub.publishing.local_topics` resolves the hub's own address inside. Under another name
-of its host, by a redirect from outside or by an address, the hub might still request
-itself: it recognizes its own requests.
+`hub.publishing.local_topics` recognizes topics at the hub's own address, which it does
+not request. Under another name of its host, by a redirect or an IP address, the hub
+might still request itself; `LoopGuard` refuses such requests.
 """
 
 from __future__ import annotations
@@ -34,9 +33,11 @@ from storage.read_patience import READ_PATIENCE
 log = structlog.get_logger()
 
 _OPEN_TO_ITSELF: Final = ("/robots.txt", PLAYGROUND_PATH)
-"""Paths that the hub may request of itself. Its robots.txt, so that a feed's status
-names the loop, and not a robots.txt that cannot be read; topics and callbacks of the
-playground, which tell of nothing that the hub publishes."""
+"""Paths that the hub may request of itself.
+
+With its robots.txt, a feed's status names the loop, not a robots.txt that cannot be
+read. Topics and callbacks of the playground tell nothing of what the hub publishes.
+"""
 
 
 READ_SECONDS: Final = 3.0
@@ -45,12 +46,14 @@ _LONGEST_PATH: Final = 200
 _SECRET_PATHS: Final = re.compile(
     r"(/upstream|/hub/subscriptions|^/playground/\w+)/.*", re.DOTALL
 )
-"""Addresses that open by themselves what they name."""
+"""Paths that end in a secret: whoever knows one may use what it names."""
 
 
 class LimitReads:
-    """ASGI middleware: limits how long a request waits for a database that does not
-    answer; then it is answered with an error. Live streams are not limited."""
+    """ASGI middleware: answers an error if the database does not answer in time.
+
+    Live streams are not limited.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -62,8 +65,10 @@ class LimitReads:
 
 
 class AccessLog:
-    """ASGI middleware: a line for each request once its answer is over, and for each
-    websocket once it is closed. Queries are left out: they may hold tokens."""
+    """ASGI middleware: logs requests when they are answered, websockets when closed.
+
+    Queries are left out: they may hold tokens.
+    """
 
     def __init__(self, app: ASGIApp, limits: RateLimits, clock: Clock) -> None:
         self._app = app
@@ -187,12 +192,12 @@ class CountReaders:
 
 
 class LoopGuard:
-    """ASGI middleware: answers 508 to requests whose User-Agent is the hub's. Others
-    may be of a site on the same origin.
+    """ASGI middleware: answers 508 to requests whose User-Agent is the hub's own.
 
     A hub that read what it publishes would tell all of it again as news, and one that
-    delivered to itself would be pinged by its own deliveries. RFC 5842 7.2: "the
-    server terminated an operation because it encountered an infinite loop".
+    delivered to itself would be pinged by its own deliveries. RFC 5842 7.2: "the server
+    terminated an operation because it encountered an infinite loop". A User-Agent that
+    names another page of the same origin may be that of another site there.
     """
 
     def __init__(self, app: ASGIApp, public_url: str) -> None:
@@ -222,16 +227,18 @@ _LOOP = Problem(
 
 
 TOPICS_OF_A_REQUEST = 10
-"""Topics of a live stream that count as one request: finding that many takes about as
-long as answering another request."""
+"""So many topics of a live stream count as one request.
+
+To find them takes about as long as to answer another request.
+"""
 
 
 class LimitRequests:
-    """ASGI middleware: counts what is asked of the paths it ``covers``.
+    """ASGI middleware: counts the requests to the paths that it ``covers``.
 
-    By token if one is shown, whether or not the endpoint asks for one: so people who
-    share an address are not in each other's way. By address otherwise, wrong tokens
-    included, so that guessing is slow.
+    A request with a valid token counts for the token, whether or not the endpoint asks
+    for one, so that people who share an address are not in each other's way. Any other
+    counts for its address, also one with a wrong token, so that guessing is slow.
     """
 
     def __init__(
@@ -255,13 +262,15 @@ class LimitRequests:
             answer = answer_problem(HTTPConnection(scope), problem)
             await answer(scope, receive, send)
         else:
-            if scope.get("path") == STREAM_PATH:  # each event would pass by them
+            if scope.get("path") == STREAM_PATH:  # or each event would pass through
                 headers = ()
             await self._app(scope, receive, with_headers(send, headers))
 
     async def _count(self, connection: HTTPConnection) -> LimitHeaders:
-        """Headers for the answer; none for a stream, which is an answer that goes
-        on."""
+        """Count a request, and return headers for the answer; () if it is not limited.
+
+        Raises `Problem` 429.
+        """
         principal = await self._principal(connection)
         requests = _worth(connection)
         if principal is None:
@@ -273,7 +282,7 @@ class LimitRequests:
     async def _principal(self, connection: HTTPConnection) -> Principal | None:
         try:
             return await find_principal(connection, self._authenticator)
-        except (Problem, StorageError):  # the endpoint tells what is wrong, if it minds
+        except (Problem, StorageError):  # an endpoint with a token answers it
             return None
 
 

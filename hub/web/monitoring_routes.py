@@ -42,7 +42,7 @@ class AliveJson(JsonObject):
 class HubConditionJson(JsonObject):
     """What is wrong, since when, and what to do about it, as far as that is known.
 
-    An ``error`` keeps the hub from working, anything else is a warning.
+    An ``error`` keeps the hub from working; any other condition is a warning.
     """
 
     what: str
@@ -57,9 +57,9 @@ class HubConditionJson(JsonObject):
 
 
 class ReadinessJson(JsonObject):
-    """Whether the hub can work, and why not; ``warnings`` do not stop it.
+    """Whether the hub can work, and why not; ``warnings`` do not keep it from working.
 
-    ``conditions`` says of both since when, and what to do.
+    ``conditions`` are errors and warnings, each with its beginning and what to do.
     """
 
     ready: bool
@@ -82,7 +82,7 @@ class ReadinessJson(JsonObject):
 
 
 class IdentityJson(JsonObject):
-    """``proof``: the HMAC-SHA256 of the challenge, in hexadecimal digits."""
+    """The answer to a challenge. ``proof``: its HMAC-SHA256, in hexadecimal digits."""
 
     proof: str
 
@@ -98,8 +98,11 @@ class MonitoringRoutes(Routes):
         token: str = "",
         limits: RateLimits | None = None,
     ) -> None:
-        """``identity_key`` "": the hub has no file beside its database. ``token``: the
-        administrator's; who claims to have it is counted by the ``limits``."""
+        """Take what the hub proves its identity with.
+
+        ``identity_key`` "": the hub has no file beside its database. ``token``: the
+        admin token. ``limits``: count the requests that claim to have the token.
+        """
         self._conditions = conditions
         self._metrics = metrics
         self._identity_key = identity_key
@@ -196,7 +199,10 @@ class MonitoringRoutes(Routes):
         return json_response(IdentityJson(proof=proof))
 
     def _prove_token(self, request: Request, claim: str, challenge: str) -> str:
-        """To who has the token, too: anybody else could guess it by the proof."""
+        """Return the proof, but only to a caller who has the token, too.
+
+        Others could use the proof to guess the token. Raises `Problem` 403 and 429.
+        """
         self._limits.check_address(request)
         connection = _own_connection(request)
         if not is_same(claim, claim_token(self._token, connection, challenge)):
@@ -209,9 +215,9 @@ class MonitoringRoutes(Routes):
 
 
 def _own_connection(request: Request) -> str:
-    """That of a command on this machine, which nobody forwards.
+    """The name of a connection that a command on this machine makes directly.
 
-    Raises `Problem`.
+    Raises `Problem` 403 for any other connection.
     """
     client, server = request.scope["client"], request.scope["server"]
     is_forwarded = any(_FORWARDING.match(name) for name in request.headers)

@@ -23,8 +23,10 @@ def validators(etag: str, modified: datetime | None) -> dict[str, str]:
 
 
 def is_current(request: Request, etag: str, modified: datetime | None) -> bool:
-    """Whether the client has the current version, by ``If-None-Match``; by
-    ``If-Modified-Since`` only if that is not sent."""
+    """Whether the client has the current version.
+
+    ``If-None-Match`` decides; ``If-Modified-Since`` only where that is not sent.
+    """
     wanted = combined_field(request.headers, "if-none-match")
     if wanted:
         tags = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]

@@ -21,7 +21,7 @@ JSON = "application/json"
 TEXT = "text/plain"
 HTML = "text/html"
 ANY_TOKEN = ("bearer", "basic", "query")
-"""Schemes whose token may give access to more of what is open to all."""
+"""Schemes of an operation that is open to all, but may give more to a token."""
 
 Contents = type[Any] | Mapping[str, type[Any]] | None
 """What an answer holds: a type as JSON, types by media type, or nothing."""
@@ -53,12 +53,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A method on a path that anybody may ask. It decorates its handler.
+    """A method on a path that anybody may request; it decorates its handler.
 
-    ``id`` is what generated clients call it by. ``plain_problems`` are told as text,
-    ``problems`` as JSON. ``security`` names the schemes that open more of it.
-    ``only_reads``: it changes nothing, and has another method than GET for what it is
-    sent only, so that it leaves no trace in the audit trail.
+    ``id``: what generated clients call it. ``plain_problems`` are answered as text,
+    ``problems`` as JSON. ``security``: the schemes whose token gives access to more.
+    ``only_reads``: it changes nothing, and has another method than GET only for its
+    input, so that it leaves no trace in the audit trail.
     """
 
     method: str
@@ -84,14 +84,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiOperation(Operation):
-    """A method on a path below ``/api``; ``scope`` None: everybody may."""
+    """A method on a path below ``/api``; ``scope`` None: it needs no token."""
 
     scope: TokenScope | None
-    problems: tuple[int, ...] = ()  # besides those that all have
+    problems: tuple[int, ...] = ()  # besides those that any operation has
 
     @property
     def all_problems(self) -> set[int]:
-        """Also those that a body, a token, or anything may have."""
+        """Its own problems, and those of any body, any token, and any request."""
         return {
             *self.problems,
             *(_BODY_PROBLEMS if self.body else ()),
@@ -126,8 +126,7 @@ class Routes:
 
 
 def _audited(operation: Operation, endpoint: Handler) -> Handler:
-    """The endpoint. If its operation may change something, it also names the operation
-    for the audit trail."""
+    """The endpoint, and before it a note for the audit of what it may change."""
     if operation.method in SAFE_METHODS or operation.only_reads:
         return endpoint
 

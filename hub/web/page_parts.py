@@ -1,13 +1,13 @@
 """Parts of a page that change while it is open, and which of them did.
 
 A template marks a part by ``{% call live("feed-7", "tr") %}…{% endcall %}``, which
-makes an element of that id. Parts may hold others: a table's body holds its rows. Of
-a page that is sent once the elements are all there is to it. Of one that is watched,
-a `PartRecorder` keeps each part by itself, and `changed_parts` compares two of its
-recordings: a row that changed is sent without its table.
+makes an element of that id. Parts may hold others: a table's body holds its rows. In a
+page that is sent once, they are elements and nothing else. In a page that is watched, a
+`PartRecorder` keeps each part by itself, and `changed_parts` compares two recordings: a
+row that changed is sent without its table.
 
-A part that says by ``of=`` what it is made of is made again only when that is another
-value: nothing else may change what is in it while the page is open.
+A part may say by ``of=`` what it is made of. It is then made again only when that value
+has changed; nothing else in it may change while the page is open.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ def live_element(
     of: object = None,
     **attributes: str,
 ) -> Markup:
-    """A part of a page that is sent once. Names in ``attributes`` have ``_`` for
-    ``-``."""
+    """A part of a page that is sent once.
+
+    Names in ``attributes`` have ``_`` in the place of ``-``.
+    """
     return Markup(_element(id, tag, attributes, caller()))  # noqa: S704 - escaped
 
 
@@ -77,8 +79,7 @@ class PartRecorder:
         of: object = None,
         **attributes: str,
     ) -> Markup:
-        """Record a part and return its placeholder. Raises `ValueError` if the id is
-        taken."""
+        """Record a part; return its placeholder. Raises `ValueError` for a known id."""
         if id in self.parts:
             raise ValueError(f"two parts of a page have the id {id}")
         known, source = self._before.get(id), (of, attributes)

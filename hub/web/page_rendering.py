@@ -1,8 +1,8 @@
-"""Pages for people: templates into answers, and the files that pages need.
+"""Renders pages for people, and serves the files that pages need.
 
 Whatever comes from elsewhere is escaped, and the Content-Security-Policy allows nothing
-inline and nothing of others: what a feed puts into a title is text and nothing else.
-Files go by names with their hash, so that browsers keep them for good.
+inline and nothing from other origins: what a feed puts into a title is text and nothing
+else. Names of files contain a hash, so that browsers may keep the files for good.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _KEPT_FOR_A_DAY: Final = "public, max-age=86400"
 
 
 class WatchedPage(Response):
-    """A page as far as it changes while it is open; see `hub.web.page_parts`."""
+    """The parts of a page that change while it is open; see `hub.web.page_parts`."""
 
     def __init__(self, parts: PageParts) -> None:
         super().__init__()
@@ -81,9 +81,9 @@ def render_page(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """``values``: what the template needs; one that is missing is an error.
+    """Render a template with ``values``; one that is missing is an error.
 
-    For a ``viewer`` who watches the page it is a `WatchedPage`.
+    If its ``viewer`` watches the page, the answer is a `WatchedPage`.
     """
     shown = _environment().get_template(template)
     if recorder := getattr(values.get("viewer"), "recorder", None):
@@ -245,8 +245,11 @@ def answer_problem(request: HTTPConnection, problem: Problem) -> Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnteredField:
-    """A field of a form that was refused. ``value`` of a secret is empty, so that no
-    page holds one; ``is_shown`` False: it goes along unseen."""
+    """A field of a form that was refused.
+
+    ``value`` is empty for a secret, so that no page holds one. ``is_shown`` False: the
+    field is sent again, but the page does not show it.
+    """
 
     name: str
     value: str
@@ -256,8 +259,11 @@ class EnteredField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedForm:
-    """What was refused, to be mended and sent again to ``path``. ``fields`` is empty
-    unless one of them is at fault; ``back`` is the page that the form was on."""
+    """A form that was refused, to be corrected and sent again to ``path``.
+
+    ``is_search``: it is sent by GET. ``fields`` is empty unless one of them is at
+    fault. ``back``: the page that the form was on.
+    """
 
     is_search: bool
     path: str
@@ -270,7 +276,7 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
     if is_search:
         given = [each for each in request.query_params.multi_items() if each[1]]
     else:
-        sent = request.scope[VIEWER_KEY].form.multi_items()[::-1]  # the last is first
+        sent = request.scope[VIEWER_KEY].form.multi_items()[::-1]  # kept in reverse
         given = [each for each in sent if each[0] != "form_token"]
     fields = _entered(given, problem.field) if problem.field in dict(given) else ()
     path = request.url.path
@@ -285,7 +291,7 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
 
 
 def _entered(given: list[tuple[str, str]], wrong: str) -> tuple[EnteredField, ...]:
-    """What was ticked in rows has one name many times; nobody reads it."""
+    """The fields of a form. Repeated ones, which are ticked rows, are not shown."""
     times = Counter(name for name, _ in given)
     return tuple(
         EnteredField(
@@ -299,7 +305,10 @@ def _entered(given: list[tuple[str, str]], wrong: str) -> tuple[EnteredField, ..
 
 
 def _page_before(request: HTTPConnection) -> str:
-    """Of the hub's own, by what the browser tells; "" unless it is another one."""
+    """The page of the hub from which the form came, by its ``Referer``; "" if unknown.
+
+    It is "" as well for the requested page itself, and for pages that need no session.
+    """
     address = urlsplit(request.headers.get("referer", ""))
     is_own = address.netloc == request.headers.get("host")
     if not is_own or not address.path.startswith(_PAGES_OF_SESSIONS):
@@ -320,8 +329,10 @@ def _wants_page(request: HTTPConnection) -> bool:
 
 
 def _may_be_page(request: HTTPConnection) -> bool:
-    """Whether a person may have asked. Some programs name HTML by default, too; what
-    they post to is no page of a session."""
+    """Whether a person may have made the request.
+
+    Some programs accept HTML by default, too, but do not post to pages of a session.
+    """
     path = request.url.path
     method = request.scope.get("method")  # a websocket has none
     is_opened = method in ("GET", "HEAD") and not path.startswith(API)

@@ -62,7 +62,7 @@ class Problem(Exception):
 
 
 class ProblemJson(JsonObject):
-    """An error (RFC 9457); ``field`` names what is at fault, where something is."""
+    """An error (RFC 9457). ``field`` names what is at fault, if one thing is."""
 
     type: str
     status: int
@@ -107,11 +107,11 @@ _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
     ((Conflict, DestinationTaken, SubscriptionPaused), HTTPStatus.CONFLICT),
     ((TooManyWaiting, StorageError), HTTPStatus.SERVICE_UNAVAILABLE),
 )
-"""The first that fits; an error that has a ``field`` names it."""
+"""Statuses by kinds of errors; the first that fits counts."""
 
 
 def as_problem(error: Exception) -> Problem:
-    """The problem that an error of the use cases is to the caller of the API."""
+    """The problem that an error is answered with. A ``field`` of the error is kept."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -147,8 +147,10 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 def logged_problem(request: Request, error: Exception) -> Problem:
-    """Like `as_problem`. Unexpected errors are logged by the server, which gets them
-    raised again."""
+    """Like `as_problem`; errors of storage are logged.
+
+    Unexpected errors are raised again, and so logged by the server.
+    """
     problem = as_problem(error)
     if isinstance(error, StorageError) and problem.status >= 500:
         log.error(

@@ -1,7 +1,7 @@
 """Rate limits: by token if there is a valid one, by address otherwise.
 
-The number of buckets is bounded: the least recently used is forgotten, which makes it
-full again.
+The number of buckets is bounded: the least recently used one is forgotten, and is full
+again when it is next needed.
 """
 
 from __future__ import annotations
@@ -98,8 +98,10 @@ class RateLimits:
         return client_address(connection, self._limits.trusted_proxies)
 
     def _look_for_proxy(self, connection: HTTPConnection) -> None:
-        """Warn once if all clients are probably counted as one. Anybody can send these
-        headers: they are only a hint, and change nothing."""
+        """Warn once if all clients are probably counted as one.
+
+        Anybody can send these headers: they are only a hint, and change nothing.
+        """
         if any(name in _OF_PROXIES for name, _ in connection.scope["headers"]):
             self._has_warned = True
             log.warning(
@@ -153,9 +155,11 @@ class RateLimits:
         return headers
 
     def _headers(self, limit: str, key: str, rate: Rate) -> LimitHeaders:
-        """draft-ietf-httpapi-ratelimit-headers-10: of a policy, named by what is
-        counted, "q" requests in "w" seconds; of these "r" are left, and all are there
-        again in "t" seconds."""
+        """The headers of draft-ietf-httpapi-ratelimit-headers-10.
+
+        A policy has the name of what is counted: "q" requests in "w" seconds. Of these
+        "r" are left, and all are available again in "t" seconds.
+        """
         now = self._clock.monotonic()
         left = self._buckets.of(key, rate, now).left(now)
         full = math.ceil((rate.burst - left) / rate.per_second)
@@ -168,7 +172,7 @@ class RateLimits:
         )
 
     def _take(self, limit: str, key: str, rate: Rate, requests: int = 1) -> float:
-        """The seconds until the request is allowed; 0.0: it is allowed now."""
+        """Count ``requests``; return the seconds until they are allowed, or 0.0."""
         now = self._clock.monotonic()
         wait = self._buckets.of(key, rate, now).take(now, requests)
         if wait:

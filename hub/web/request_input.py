@@ -1,4 +1,4 @@
-"""Requests into values: bodies by msgspec structures, queries one by one.
+"""Turns requests into values: bodies by msgspec structures, queries one by one.
 
 Everything is bounded: the size of a body, the time it may take, the length of a page.
 """
@@ -52,7 +52,7 @@ async def read_body(request: Request, shape: type[Body]) -> Body:
     except msgspec.ValidationError as error:
         reason, field = _where(str(error), shape)
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, field=field) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # in texts it reads
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a text not UTF-8
         raise Problem(
             HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}"
         ) from None
@@ -72,18 +72,18 @@ async def read_bytes(
     largest: int = LARGEST_BODY,
     take: Callable[[int], None] = lambda count: None,
 ) -> bytes:
-    """The body, whatever it is. ``take`` is told of each piece how many bytes it has.
+    """The body, whatever it is; ``take`` is called with the length of each piece.
 
-    Raises `Problem` 408 or 413, and what ``take`` does.
+    Raises `Problem` 408 or 413, and what ``take`` raises.
     """
     http = request.scope.get("extensions", {}).get(HTTP_EXTENSION)
     is_there = http is not None and http.has_body
     try:
-        if is_there:  # without a deadline, which costs as much as reading it
+        if is_there:  # a deadline would cost as much as reading it
             return await _read_bounded(request, largest, take)
         async with asyncio.timeout(BODY_SECONDS):
             return await _read_bounded(request, largest, take)
-    except ClientDisconnect:  # nobody reads the answer, nor is to read of it in the log
+    except ClientDisconnect:  # nobody reads the answer; it is not logged either
         raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
     except TimeoutError:
         raise Problem(
@@ -191,7 +191,7 @@ def query_whole(request: Request, name: str, default: int) -> int:
 
 
 def query_page(request: Request) -> tuple[int, int]:
-    """``after`` and ``limit``, the page of a list."""
+    """``after`` and ``limit``: where a page of a list begins, and its length."""
     after = query_number(request, "after", 0, LARGEST_ID)
     return after, query_limit(request)
 

@@ -83,8 +83,11 @@ class CrawlerRoutes(Routes):
 
 
 def _drop_other_ranges(request: Request) -> None:
-    """RFC 9110 14.2: a server "MUST ignore a Range header field that contains a range
-    unit it does not understand"."""
+    """Drop a Range header whose unit is not bytes.
+
+    RFC 9110 14.2: a server "MUST ignore a Range header field that contains a range unit
+    it does not understand".
+    """
     unit, _, _ = request.headers.get("range", "").partition("=")
     if unit.strip().lower() != "bytes":
         headers = request.scope["headers"]
@@ -92,8 +95,10 @@ def _drop_other_ranges(request: Request) -> None:
 
 
 def _headers(served: ServedCollection, etag: str) -> dict[str, str]:
-    """A file never changes under its name. A delta must be revalidated, so that no
-    reader continues with an outdated one."""
+    """Headers of a file, which never changes under its name.
+
+    A delta must be revalidated, so that no reader continues with an outdated one.
+    """
     is_delta = served.collection.type is CollectionType.DELTA
     demand = "must-revalidate" if is_delta else "immutable"
     return {

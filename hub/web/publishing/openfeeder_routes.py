@@ -77,8 +77,10 @@ def base_headers(*, is_keyed: bool) -> dict[str, str]:
 
 
 def limit_headers(allowance: RequestAllowance | None) -> dict[str, str]:
-    """Return how many requests remain; empty without a limit. Raises
-    `TooManyRequests`."""
+    """Return headers that say how many requests remain; {} without a limit.
+
+    Raises `TooManyRequests`.
+    """
     if allowance is None:
         return {}
     reset = math.ceil(allowance.reset_at.timestamp())
@@ -303,7 +305,10 @@ class OpenFeederRoutes(Routes):
             raise OpenFeederError(ErrorCode.NOT_FOUND, "OpenFeeder is disabled")
 
     def _check_key(self, request: Request) -> None:
-        """7: "Authenticated endpoints SHOULD use Bearer tokens"."""
+        """Raises `OpenFeederError` if the site has a key that the request lacks.
+
+        Section 7: "Authenticated endpoints SHOULD use Bearer tokens".
+        """
         shown = request.headers.get("authorization", "")
         if not self._openfeeder.options.gatekeeper.admits(shown):
             message = "requires the key of this site: Authorization: Bearer KEY"
@@ -353,7 +358,7 @@ class OpenFeederRoutes(Routes):
         security=ANY_TOKEN,
     )
     async def update(self, request: Request) -> Response:
-        """A hint to poll, with any token of this hub."""
+        """Take a hint to poll, from anybody with a token of this hub."""
         headers = base_headers(is_keyed=True)
         try:
             self._check_on()
@@ -368,8 +373,10 @@ class OpenFeederRoutes(Routes):
         return answer
 
     async def _check_token(self, request: Request) -> None:
-        """Requests without a valid token are counted by address, so that guessing is
-        slow."""
+        """Raises `OpenFeederError` without a valid token, or after too many requests.
+
+        Requests without a valid token are counted by address, so that guessing is slow.
+        """
         try:
             principal = await self._authenticator.identify(request.headers)
         except Problem as problem:
@@ -405,8 +412,11 @@ def _response(
     seconds: int,
     is_keyed: bool,
 ) -> Response:
-    """A page has a weak tag: it states how long ago it was made, so its bytes differ
-    each time."""
+    """The answer with a document, or 304.
+
+    A page has a weak tag: it states how long ago it was made, so its bytes differ each
+    time.
+    """
     is_page = counted.endpoint is Endpoint.FETCH
     audience = (
         "private"

@@ -1,6 +1,6 @@
 """Pages for readers: ``/``, ``/search``, ``/topics``, one topic, and ``/about``.
 
-They are whole without a script; with one, entries of a topic arrive by themselves.
+They are complete without scripts; a script adds new entries of a topic as they come.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from storage.records import FeedId
 EXAMPLE_TOPIC: Final = "https://example.org/feed.xml"
 """The example topic that a hub without a public topic shows."""
 LONGEST_SEARCH: Final = 500
-"""In characters."""
+"""Most characters of a search."""
 _BEFORE: Final = Parameter(
     name="before",
     help="the topics after this one, by its id",
@@ -165,7 +165,7 @@ class ReaderRoutes(Routes):
         problems=(429,),
     )
     async def about(self, request: Request) -> Response:
-        """What publishers find at the address that the User-Agent names."""
+        """Show what publishers find at the address in the hub's User-Agent."""
         return self._answer(
             request, "about.html", section="About", about=self._readers.about
         )

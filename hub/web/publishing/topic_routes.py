@@ -92,7 +92,7 @@ class TopicRoutes(Routes):
         problems=(404, 429, 503),
     )
     async def show_entry(self, request: Request) -> Response:
-        """What is at the address of an entry that has none of its own."""
+        """Show an entry that has no address of its own, and so got this one."""
         prepared = await self._public.page_of(EntryId(path_id(request, "entry")))
         return await self._answer(request, prepared, TopicFormat.ATOM)
 
@@ -122,7 +122,7 @@ class TopicRoutes(Routes):
 
 
 def _headers(prepared: PreparedPage, format: TopicFormat) -> dict[str, str]:
-    """A topic's headers also name its hub (WebSub 4) and its other formats."""
+    """Headers of a topic, which name its hub (WebSub 4) and its other formats too."""
     page = prepared.page
     links = [f'<{page.hub}>; rel="hub"', f'<{page.self_url}>; rel="self"']
     if page.next_url:

@@ -62,12 +62,11 @@ class KeptConnections:
 
 
 HEAD_SECONDS = 10.0
-"""For a request's head to arrive, counted from the connection or from its first
-byte."""
+"""Seconds for a request's head to arrive, from the connection or its first byte."""
 LARGEST_HEAD = 64 * 1024
 """The most bytes of a request line and headers that arrive in several pieces."""
 IDLE_SECONDS = 5
-"""From an answer to the start of the next request; some connections are kept longer."""
+"""Seconds from an answer to the next request; some connections are kept longer."""
 STALL_SECONDS = 60.0
 """How long a client may take nothing of an answer that waits for it."""
 

@@ -42,8 +42,10 @@ class AddressUnavailable(Exception):
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Open the listening socket. Raises `AddressUnavailable`, before the rest of the
-    hub starts."""
+    """Open the listening socket, before the rest of the hub starts.
+
+    Raises `AddressUnavailable`.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -116,7 +118,10 @@ class HttpServer(uvicorn.Server):
 def create_server(
     application: ASGIApp, keep_alive: float = KEEP_ALIVE_SECONDS
 ) -> HttpServer:
-    """``keep_alive``: seconds that connections may be idle while only a few are."""
+    """Create the server.
+
+    ``keep_alive``: seconds that connections may be idle, as long as there are few.
+    """
     http = partial(HttpProtocol, kept=KeptConnections(keep_alive))
     return HttpServer(
         uvicorn.Config(
@@ -125,7 +130,7 @@ def create_server(
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # FANFARE_TRUSTED_PROXIES says whose count
+            proxy_headers=False,  # FANFARE_TRUSTED_PROXIES names whose count
             http=cast(Any, http),  # any callable that makes a protocol
             ws=WebSocketProtocol,
             backlog=BACKLOG,

@@ -75,7 +75,7 @@ class EventWriter:
         if self.closed.done() or transport.is_closing():
             return
         if transport.get_write_buffer_size() > LARGEST_BACKLOG:
-            transport.abort()  # it would not take a reason either
+            transport.abort()  # the client would not read a reason either
         else:
             transport.write(chunk)
             self.sent_messages += 1
@@ -148,7 +148,7 @@ class EventStream:
     async def answer(
         self, principal: Principal | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """To somebody who may listen. Raises as `__call__`."""
+        """Answer a principal who may listen. Raises like `__call__`."""
         request = Request(scope)
         interests = await self._interests(principal, request)
         address = self._limits.client(request)
@@ -196,13 +196,13 @@ def _requests(request: Request) -> list[Subscribe]:
     if not wanted.topics:
         raise InvalidValue("topic", "at least one")
     if last := last_event_of(request):
-        # The reconnect of a request whose own cursor is older by now.
+        # The client reconnects: the cursor in its URL is older by now.
         return [replace(each, cursor=last) for each in wanted.requests()]
     return wanted.requests()
 
 
 class Ending(ClientWriter, Protocol):
-    """``closed`` is set when it is to end."""
+    """A writer whose ``closed`` is set when the answer is to end."""
 
     @property
     def closed(self) -> asyncio.Future[Any]: ...

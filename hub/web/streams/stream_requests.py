@@ -1,4 +1,4 @@
-"""Requests to ``/stream``: their topics, their sender, and their site of origin."""
+"""Requests to ``/stream``: their topics, their cursor, and whose token they show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocols.protocol_errors import InvalidValue
 
 STREAM_PATH = "/stream"
 UNREADABLE_CURSOR = "0-0"
-"""Stands for a Last-Event-ID that is no cursor: of no epoch, so it leads to a reset."""
+"""In place of a Last-Event-ID that is no cursor: of no epoch, it leads to a reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ def read_stream_request(connection: HTTPConnection) -> StreamRequest:
 def last_event_of(request: Request) -> str:
     """The cursor from which an EventSource reconnects; "" when it does not.
 
-    A browser sends its ``Last-Event-ID`` by itself, and would be locked out by an
-    error: what is no cursor leads to a reset.
+    A browser sends its ``Last-Event-ID`` by itself, and an error would lock it out; so
+    what is no cursor leads to a reset.
     """
     last = request.headers.get("last-event-id", "")
     try:
@@ -92,12 +92,13 @@ def refuse_without_room(stream: LiveStream, client: Client) -> None:
 async def find_principal(
     connection: HTTPConnection, authenticator: Authenticator
 ) -> Principal | None:
-    """Who shows a token; None: nobody does.
+    """Return the principal whose token a request shows; None if it shows none.
 
-    In the header, or, since an EventSource cannot set one, as base64 of ``user:token``
-    in the parameter ``authorization``. Browsers send the Basic credentials they know
-    to any site's request, so with a foreign ``Origin`` the header is refused; the
-    administrator's token is, in the parameter. Raises `Problem` and `StorageError`.
+    The token is in the ``Authorization`` header or, because an EventSource cannot set
+    one, in the parameter ``authorization``, as base64 of ``user:token``. The header is
+    refused with a foreign ``Origin``, since browsers send the Basic credentials they
+    know to any site. The administrator's token is refused in the parameter. Raises
+    `Problem` and `StorageError`.
     """
     offered = _parameter(connection, "authorization")
     if offered and not offered.isascii():
@@ -121,6 +122,6 @@ async def find_principal(
 
 
 def _parameter(connection: HTTPConnection, name: str) -> str | None:
-    """Of the query, which most requests that are counted do not have."""
+    """A parameter of the query; most of the requests that are counted have no query."""
     has_query = bool(connection.scope["query_string"])
     return connection.query_params.get(name) if has_query else None

@@ -47,7 +47,7 @@ from protocols.protocol_errors import InvalidValue
 from storage.errors import StorageError
 
 MESSAGES = Rate(per_second=50.0, burst=2_000.0)
-"""What a client may send: at once enough to subscribe to all it may, and more."""
+"""What a client may send. The burst suffices to subscribe to all topics that it may."""
 
 log = structlog.get_logger()
 
@@ -76,7 +76,7 @@ class MessageStream:
         client = self._live.client(principal, may_ask=True, address=address)
         refuse_without_room(self._live.stream, client)
         await socket.accept()
-        # Told after the handshake: of one that fails a browser tells no reason.
+        # After the handshake, as browsers tell no reason why a handshake has failed.
         if is_refused or not self._live.may_listen(principal):
             writer.close(NOT_AUTHORIZED)
             return
@@ -101,7 +101,7 @@ class MessageStream:
 
 
 class Conversation:
-    """What one client asks for, and is answered."""
+    """The messages that one client sends, and what it is answered."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""The Superfeedr-compatible API: ``/`` and ``/hubbub``, one path and many modes."""
+"""The Superfeedr-compatible API: many modes on one path, ``/`` or ``/hubbub``."""

@@ -28,16 +28,16 @@ SANDBOXED = {
     "Content-Security-Policy": "sandbox",
     "X-Content-Type-Options": "nosniff",
 }
-"""Of what publishers wrote: a browser that shows it runs none of it on this origin."""
+"""Headers for what publishers wrote: a browser runs no script of it on this origin."""
 TOPIC_WANTED = (
     "Please provide a valid hub.topic (feed) URL that is accepted on this hub."
 )
-"""How Superfeedr begins every refusal of a topic; programs look for it."""
+"""The beginning of each of Superfeedr's refusals of a topic; programs look for it."""
 
 _UNREACHABLE = "This url could not be fetched."
 _LONGEST_NAME = 128
 _LINE_BREAKS = {b"\xe2\x80\xa8": rb"\u2028", b"\xe2\x80\xa9": rb"\u2029"}
-"""Line breaks to JavaScript before 2019; to JSON they are ordinary characters."""
+"""Characters that break lines in JavaScript before 2019, but not in JSON."""
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d{1,9}\])*", re.ASCII)
 
 
@@ -72,7 +72,7 @@ def json_bytes_answer(call: Call, body: bytes) -> Response:
 
 
 def is_function(name: str) -> bool:
-    """Whether a page can be called back by this name."""
+    """Whether a page can be called back by this name: that of a JavaScript function."""
     return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
@@ -94,10 +94,10 @@ def _script_answer(name: str, body: bytes) -> Response:
 
 
 def error_answer(request: Request, error: Exception) -> Response:
-    """As text, or as JSON to whom accepts that; with the field at fault.
+    """Answer an error as text, or as JSON if that is accepted, with the field at fault.
 
-    A page runs a script only if its status is 200, and its programs look for the
-    ``error`` in what they are called with: JSONP is told errors that way.
+    With JSONP the status is 200, because a page runs a script only then; the page's
+    program looks for ``error`` in what it is called with.
     """
     problem = as_problem(error)
     detail = _detail(error, problem)

@@ -26,7 +26,10 @@ def accepts_json(request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What is asked, and who asks. ``request``: its body has been read."""
+    """A request to the API, with the principal who makes it.
+
+    The body of ``request`` has been read.
+    """
 
     parameters: Parameters
     principal: Principal
@@ -34,7 +37,7 @@ class Call:
 
     @property
     def format(self) -> BodyFormat | None:
-        """``format``, else what ``Accept`` names; None: neither does.
+        """The parameter ``format``, or else what ``Accept`` names; None without both.
 
         Raises `InvalidValue`.
         """
@@ -48,18 +51,20 @@ class Effect(Enum):
     """What a mode does besides answering."""
 
     NONE = auto()
-    SENDS = auto()  # something to a callback; by GET, as it is documented
-    CHANGES = auto()  # what is stored
+    SENDS = auto()  # sends to a callback; Superfeedr documents it as a GET
+    CHANGES = auto()  # changes what is stored
 
 
 Handler = Callable[[Call], Awaitable[Response]]
-"""Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`: the endpoint
-tells them as text, or as JSON to whom accepts it."""
+"""Answers a call. Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`.
+
+The endpoint answers these errors as text, or as JSON if the client accepts it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """``scope`` None: any valid token; ``is_open``: no token is needed."""
+    """A mode. ``scope`` None: any valid token will do; ``is_open``: it needs none."""
 
     answer: Handler
     scope: TokenScope | None = None
@@ -68,4 +73,4 @@ class Mode:
 
 
 Modes = Mapping[str, Mode]
-"""By the value of ``hub.mode``."""
+"""Modes by the value of ``hub.mode``."""

@@ -1,15 +1,16 @@
-"""Who calls: a token as Basic credentials, as Bearer, or in ``authorization``.
+"""Finds who calls: by a token as Basic credentials, as Bearer, or in ``authorization``.
 
-Tokens of this API may be public, and pages of any site may use them. But nobody decides
-what a browser adds by itself: in a request of another site an ``Authorization`` header
-counts only if a script set it, and never for the admin token.
+Tokens of this API may be public, and pages of any site may use them. But what a browser
+adds by itself is not the decision of its user. So in a request from another site's
+page, an ``Authorization`` header counts only if a script may have set it, and never for
+the admin token.
 
-Browsers add stored Basic credentials to everything that a page has them load by GET,
-such as an image or a script, and over plain http they say neither from where
-(``Origin``) nor what for (``Sec-Fetch-*``). So by GET such a header opens no JSONP,
-which any page could read, and changes nothing. Nor does it by any method from another
-site's page, because browsers add it to forms too. Scripts in pages, and clients that
-change things by GET, send the parameter.
+Browsers add stored Basic credentials to everything that a page loads by GET, such as an
+image or a script. Over plain http they send neither the page's origin (``Origin``) nor
+the purpose (``Sec-Fetch-*``). So Basic credentials in the header of a GET request open
+no JSONP, which any page could read, and change nothing. From another site's page they
+change nothing by any method, because browsers add them to forms too. Scripts in pages,
+and clients that change things by GET, send the parameter ``authorization``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from protocols.superfeedr.parameters import Parameters, read_parameters
 SAFE = ("GET", "HEAD")
 _OF_BROWSERS = ("accept-language", "cookie", "referer", "sec-fetch-mode", "origin")
 CHALLENGE = 'Basic realm="fanfare", charset="UTF-8"'
-"""Basic alone: some clients look at the first scheme of a challenge only."""
+"""Basic alone: some clients read only the first scheme of a challenge."""
 
 
 async def identify(
@@ -41,7 +42,10 @@ async def identify(
     authenticator: Authenticator,
     effect: Effect,
 ) -> Principal:
-    """Raises `Problem` 401 or 403, `InvalidValue` and `StorageError`."""
+    """Return the principal of a request.
+
+    Raises `Problem` 401 or 403, `InvalidValue` and `StorageError`.
+    """
     offered = parameters.one("authorization")
     headers = _as_header(offered) if offered else request.headers
     try:
@@ -66,9 +70,9 @@ async def identify(
 
 
 def query_of(scope: Scope) -> str:
-    """The query, also one that follows the path without a question mark.
+    """The query, including one that follows the path without a question mark.
 
-    The service's own sample had ``https://stream.superfeedr.com/&hub.mode=…``.
+    Superfeedr's own sample had ``https://stream.superfeedr.com/&hub.mode=…``.
     """
     path: bytes = (scope.get("raw_path") or b"").partition(b"?")[0]
     misplaced = path.partition(b"&")[2]
@@ -77,9 +81,9 @@ def query_of(scope: Scope) -> str:
 
 
 def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
-    """A GET or HEAD, which any page can have a browser ask, with a token in its header.
+    """Check a GET or HEAD request whose token is in the header. Raises `Problem` 403.
 
-    Raises `Problem` 403.
+    Any page can have a browser make such a request.
     """
     if not _is_basic(request):
         return
@@ -99,19 +103,25 @@ def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
 
 
 def _is_basic(request: Request) -> bool:
-    """No browser sends any other scheme by itself."""
+    """Whether the header has Basic credentials, the only ones that browsers add."""
     return request.headers["authorization"].partition(" ")[0].lower() == "basic"
 
 
 def may_be_browser(request: Request) -> bool:
-    """Browsers name themselves Mozilla, and say which languages their user reads."""
+    """Whether a browser may make the request.
+
+    Browsers call themselves Mozilla, and send headers such as their user's languages.
+    """
     headers = request.headers
     named = headers.get("user-agent", "").lower().startswith("mozilla/")
     return named or any(name in headers for name in _OF_BROWSERS)
 
 
 def _as_header(offered: str) -> Headers:
-    """Ruby breaks base64 into lines of 60; some leave the padding out."""
+    """The parameter ``authorization`` as a header. Raises `Problem` 401.
+
+    Ruby breaks base64 into lines of 60 characters; some clients leave out the padding.
+    """
     value = "".join(offered.split())
     if value[:5].lower() == "basic":
         value = value[5:]
@@ -131,9 +141,11 @@ def _is_cross_site(request: Request) -> bool:
 
 
 def _check_script(request: Request, principal: Principal, effect: Effect) -> None:
-    """A request of another site's page. Its script may have set the header, or the
-    browser has added Basic credentials that it keeps, which look the same. Raises
-    `Problem` 403."""
+    """Check a request of another site's page. Raises `Problem` 403.
+
+    Its script may have set the header, or the browser may have added Basic credentials
+    that it keeps; these look the same.
+    """
     mode = request.headers.get("sec-fetch-mode", "cors")
     is_kept = _is_basic(request) and effect is not Effect.NONE
     if principal.is_admin or mode != "cors" or is_kept:

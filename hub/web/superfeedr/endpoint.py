@@ -54,14 +54,14 @@ def authentication_modes() -> Modes:
 async def answer_scopes(call: Call) -> Response:
     """``hub.mode=authenticate``: whether a token is good, and for what.
 
-    It is in no documentation of Superfeedr's, yet clients begin with it: some ask for
-    the status alone, others, by ``rights=true``, for ``subscribe`` in the answer.
+    Superfeedr does not document it, yet clients begin with it. Some read the status
+    alone; others send ``rights=true`` and look for ``subscribe`` in the answer.
     """
     return json_answer(call, {each.value: call.principal.may(each) for each in TOLD})
 
 
 def create_modes(services: Services, limits: RateLimits | None = None) -> Modes:
-    """The modes in the order in which error messages list them."""
+    """All modes, in the order in which error messages list them."""
     return {
         **Subscribing(services.superfeedr, services.retrieval).modes(),
         **SubscriptionList(services.storage.listings).modes(),
@@ -72,14 +72,14 @@ def create_modes(services: Services, limits: RateLimits | None = None) -> Modes:
 
 
 AUDITED_MODES = {"replay": "replay_subscription"}
-"""What the audit trail calls modes that the API has under another name."""
+"""Modes whose operations have another name in the API, and so in the audit trail."""
 PATHS = ("/", "/hubbub", "/hubbub/")
 STREAM = "/stream"
-"""Shared with the hub's own stream, none of whose parameters begins with ``hub.``"""
+"""Also the path of the hub's own stream, whose parameters never begin with ``hub.``."""
 OF_STREAMS = "retrieve"
 SHOWN_MODE = 40
 _OWN_NAME = re.compile(r"(?:^|&)hub(?:\.|%2e|\[|%5b)", re.IGNORECASE)
-"""Matches a parameter name in a query: ``hub.mode`` or ``hub[mode]``, quoted or not."""
+"""A parameter in a query that begins with ``hub.`` or ``hub[``, encoded or not."""
 
 
 class SuperfeedrMiddleware:
@@ -132,8 +132,11 @@ class SuperfeedrMiddleware:
             raise _named_as_sent(error, parameters) from error
 
     def _mode(self, parameters: Parameters, path: str) -> Mode:
-        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and no other
-        mode is allowed there."""
+        """The mode that is requested. Raises `Problem` 422 and `InvalidValue`.
+
+        Superfeedr 1.9: streams take the parameters of ``retrieve``, and allow no other
+        mode.
+        """
         known = "|".join(self._modes)
         if path == STREAM and not parameters.all("hub.mode"):
             return self._modes[OF_STREAMS]
@@ -172,7 +175,10 @@ def _tell_audit(request: Request, parameters: Parameters, principal: Principal) 
 
 
 def _named_as_sent(error: InvalidValue, given: Parameters) -> Exception:
-    """A track query comes in the topic, unless the request has a query of its own."""
+    """The error, with the name of the parameter that the client sent.
+
+    A track query is in the topic, unless the request has a ``query``.
+    """
     is_in_topic = isinstance(error, QueryError) and not given.all("query")
     if not is_in_topic and error.field != "topic":
         return error
@@ -182,9 +188,9 @@ def _named_as_sent(error: InvalidValue, given: Parameters) -> Exception:
 
 
 def is_for_api(scope: Scope) -> bool:
-    """Whether a request is for this API, and not for the page at ``/``.
+    """Whether a request is for this API, and not for a page or stream at the same path.
 
-    A browser that opens the page sends neither a mode nor a body.
+    A browser that opens the page at ``/`` sends neither a mode nor a body.
     """
     path = str(scope["path"])
     if path not in (*PATHS, STREAM) and not path.startswith("/&"):

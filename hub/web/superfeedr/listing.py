@@ -1,7 +1,7 @@
 """``hub.mode=list``: an account's subscriptions in two shapes, with filters.
 
 ``search[feed.url]=…`` here and ``hub.callback[endpoint]…`` in ``retrieve`` take the
-same keys. Those of XMPP find nothing.
+same keys. The keys of XMPP find nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _INSPECTED = re.compile(r'[{,]\s*:?"?([a-z_.]+)"?\s*(?:=>|:)\s*"([^"]*)"')
 def search_of(given: Parameters, name: str) -> dict[str, str]:
     """The keys and values under a parameter, as they came. Raises `InvalidValue`.
 
-    Ruby's clients send a hash as Ruby shows it, ``{"feed.url"=>"http://…"}``.
+    Ruby clients send a hash as Ruby prints it: ``{"feed.url"=>"http://…"}``.
     """
     found = given.under(name)
     written = given.one(name)
@@ -114,7 +114,7 @@ LARGEST_PAGE = 500
 MOST_PAGES = 10**9
 
 _EVERY = frozenset({"%", "http%", "http%://%"})
-"""Patterns that all callbacks match; angular-superfeedr sends one with each list."""
+"""Patterns that match every callback; angular-superfeedr sends one with each list."""
 
 Members = dict[str, object]
 
@@ -127,7 +127,7 @@ class SubscriptionList:
         return {"list": Mode(answer=self.answer, scope=TokenScope.LIST)}
 
     async def answer(self, call: Call) -> Response:
-        """A plain array, as it was at first; with ``detailed`` an object around it."""
+        """Answer with an array, as at first; ``detailed``: with an object around it."""
         given = call.parameters
         page = given.number("page", 1, least=1, most=MOST_PAGES)
         by_page = given.number("by_page", DEFAULT_PAGE, least=1, most=LARGEST_PAGE)
@@ -188,7 +188,7 @@ def _listed(listed: ListedSubscription, is_detailed: bool) -> Members:
 
 
 def _shown_format(format: Format, feed: StoredFeed) -> str | None:
-    """None for a subscription that receives its topic unchanged."""
+    """The format's name; None for a subscription that receives its topic unchanged."""
     if format is Format.BY_TOPIC:
         return None if feed.polling.is_resource else Format.ATOM.value
     return None if format is Format.AS_IS else format.value

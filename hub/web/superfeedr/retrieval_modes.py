@@ -40,7 +40,7 @@ from storage.records import TokenScope
 
 
 class Wait(StrEnum):
-    """What happens after the stored entries: new ones are sent as they arrive."""
+    """How an answer goes on after the stored entries, with new ones as they come."""
 
     STREAM = "stream"
     POLL = "poll"
@@ -78,7 +78,7 @@ class Retrieving:
     async def retrieve(self, call: Call) -> Response:
         """200 with a feed, newest entries first; or a stream, if one is asked for.
 
-        What is no feed comes as it is, unless a format is asked for.
+        Unless a format is asked for, a topic that is no feed is returned unchanged.
         """
         page = read_page(call.parameters)
         format = call.format or BodyFormat.ATOM
@@ -100,7 +100,7 @@ class Retrieving:
         return await answer_document(call, document, format)
 
     async def search(self, call: Call) -> Response:
-        """200 with a feed of entries that match; without any, it is empty."""
+        """200 with a feed of the entries that match, even if there are none."""
         query = call.parameters.required("query", "words to search for")
         format = call.format or BodyFormat.ATOM
         found = await self._search.find(
@@ -110,7 +110,7 @@ class Retrieving:
         return await answer_document(call, document, format)
 
     async def replay(self, call: Call) -> Response:
-        """204 once the callback has taken its last entries again."""
+        """204 once the callback has taken its last entries; with ``async`` at once."""
         given = call.parameters
         topic, callback = given.topic(), given.callback()
         count = read_count(given, default=1)
@@ -152,7 +152,7 @@ def read_wanted(given: Parameters) -> RetrievalRequest:
 
 
 def read_page(given: Parameters) -> EntryRange:
-    """Raises `InvalidValue`."""
+    """The entries to retrieve, as the parameters say. Raises `InvalidValue`."""
     return EntryRange(
         count=read_count(given),
         before=given.one("before").strip(),
@@ -161,7 +161,7 @@ def read_page(given: Parameters) -> EntryRange:
 
 
 def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
-    """Raises `InvalidValue`."""
+    """The number of entries to retrieve. Raises `InvalidValue`."""
     return given.number("count", default, least=1, most=MOST_COUNT)
 
 
@@ -173,7 +173,10 @@ def accepts_event_stream(call: Call) -> bool:
 async def answer_document(
     call: Call, document: NotificationBody, format: BodyFormat
 ) -> Response:
-    """Raises `InvalidValue` for the name of a JSONP function."""
+    """Answer with a document, or 304 if the client has it.
+
+    Raises `InvalidValue` for a bad name of a JSONP function.
+    """
     if format is BodyFormat.JSON:
         answer = json_bytes_answer(call, document.body)
     else:
@@ -191,10 +194,9 @@ async def answer_document(
 
 
 async def answer_own_document(call: Call, document: NotificationBody) -> Response:
-    """Answer with a publisher's own document; a browser that shows it runs no script of
-    it.
+    """Answer with a publisher's own document; browsers run no script of it.
 
-    Raises `InvalidValue` for the name of a JSONP function.
+    Raises `InvalidValue` for a bad name of a JSONP function.
     """
     answer = await answer_document(call, document, BodyFormat.ATOM)
     answer.headers.update(SANDBOXED)

@@ -1,4 +1,4 @@
-"""Entries as they come, on an answer that is kept open: ``wait``.
+"""``wait``: an answer that is kept open, with entries as they come.
 
 ``wait=stream`` gives documents, each ending a line, ``wait=poll`` one document as soon
 as there is one, and ``Accept: text/event-stream`` gives events. All of them read the
@@ -38,9 +38,9 @@ from storage.contract import LogStore
 from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0
-"""Seconds after which a poll without news is answered, with no entries."""
+"""Seconds after which a poll is answered without entries, if none have come."""
 FIRST_SECONDS: Final = 120.0
-"""How long a client may take to read the stored entries before new ones are sent."""
+"""Seconds for a client to read the stored entries, before new ones are sent."""
 STATUS_ONLY: Final = frozenset({RecordKind.ERROR.value, RecordKind.RECOVERED.value})
 _CONTENT_TYPES: Final = {BodyFormat.JSON: JSON_TYPE, BodyFormat.ATOM: ATOM_TYPE}
 
@@ -109,10 +109,10 @@ class Streaming:
     async def poll(
         self, call: Call, selection: Selection, page: EntryRange, format: BodyFormat
     ) -> NotificationBody:
-        """Return the stored entries; if there are none, the first notification with
-        entries.
+        """Return the stored entries, or the first notification with entries.
 
-        Raises `Problem` 503 and 429, and `InvalidValue`.
+        It waits for a notification only if there is no stored entry. Raises `Problem`
+        503 and 429, and `InvalidValue`.
         """
         cursor = str(await self._log.end())
         collected = await self._retrieval.collect(selection, page)
@@ -199,8 +199,10 @@ class LiveAnswer(StreamingResponse):
 async def write_first(
     writer: EventWriter, chunk: bytes, patience: float = FIRST_SECONDS
 ) -> None:
-    """Write a first chunk, which may be far larger than the usual limit. A client that
-    has not taken most of it within ``patience`` seconds is cut off."""
+    """Write a first chunk, which may be far larger than the usual limit.
+
+    A client that has not taken most of it within ``patience`` seconds is cut off.
+    """
     writer.write_chunk(chunk)
     try:
         async with asyncio.timeout(patience):
@@ -210,7 +212,7 @@ async def write_first(
 
 
 class PollWriter:
-    """Takes one notification with entries, and is full."""
+    """Takes one notification with entries, and ends the answer then."""
 
     waiting = 0
 

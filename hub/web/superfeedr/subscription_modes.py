@@ -1,4 +1,4 @@
-"""``hub.mode=subscribe`` and ``unsubscribe``; and ``publish``, which is open to all.
+"""``hub.mode=subscribe``, ``unsubscribe``, and ``publish``, which is open to all.
 
 A ping only has topics fetched, so it needs no token.
 """
@@ -45,9 +45,9 @@ class Publishing:
         return {"publish": Mode(answer=self.publish, is_open=True)}
 
     async def publish(self, call: Call) -> Response:
-        """204, whatever the topics: who pings learns nothing of what is here.
+        """204, whatever the topics: a ping does not tell which topics the hub knows.
 
-        With ``hub.content`` the topic is not fetched: that is its news.
+        With ``hub.content`` the topic is not fetched: the content is its news.
         """
         given = call.parameters
         request = _pinged(given)
@@ -108,7 +108,7 @@ class Subscribing:
         }
 
     async def subscribe(self, call: Call) -> Response:
-        """204; 202 if the callback is asked later; 200 with what ``retrieve`` asks."""
+        """204; 202 if the callback is asked later; ``retrieve``: 200 with entries."""
         given = call.parameters
         _check_lease(given)
         shows_feed = given.flag("retrieve")
@@ -152,7 +152,7 @@ class Subscribing:
 
 
 def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
-    """Return the parameters shown to a publisher who is asked about a subscription."""
+    """The parameters that a publisher is shown who is asked about a subscription."""
     return tuple(
         (name, values[0])
         for name, values in given.values.items()
@@ -161,8 +161,7 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
 
 
 def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
-    """Return the headers that describe the request, without those that identify its
-    sender or its form."""
+    """The headers that describe a request, without those of its sender or its form."""
     return tuple(
         (name, combined_field(headers, name)[:LONGEST_HEADER])
         for name in dict.fromkeys(headers.keys())
@@ -178,7 +177,10 @@ def _put_off(mode: VerificationMode) -> Response:
 
 
 def _verify(given: Parameters) -> Verify | None:
-    """PubSubHubbub 0.3 lets subscribers name several, the preferred one first."""
+    """How the callback is to be asked; None if the request does not say.
+
+    PubSubHubbub 0.3 lets subscribers name several ways, the preferred one first.
+    """
     named = ",".join(given.all("hub.verify")).split(",")[0].strip().lower()
     if not named:
         return None
@@ -189,8 +191,10 @@ def _verify(given: Parameters) -> Verify | None:
 
 
 def _check_lease(given: Parameters) -> None:
-    """Superfeedr 1.4: the lease is ignored, since subscriptions never expire; but a
-    value that is not a number is a mistake that the client is told of."""
+    """Raises `InvalidValue` for a lease that is not a number of seconds.
+
+    Superfeedr 1.4: the lease itself is ignored, since subscriptions never expire.
+    """
     value = given.one("hub.lease_seconds").strip()
     if value and _NUMBER.fullmatch(value) is None:
         raise InvalidValue("hub.lease_seconds", "a number of seconds", value)
@@ -205,7 +209,10 @@ def _verify_token(given: Parameters) -> str:
 
 
 def _algorithm(given: Parameters) -> str:
-    """Clients of Superfeedr know only SHA-1; any other algorithm must be asked for."""
+    """The algorithm of signatures: SHA-1 unless another is asked for.
+
+    Clients of Superfeedr know only SHA-1. Raises `InvalidValue`.
+    """
     name = given.one("hub.signature_algorithm").strip().lower()
     if name and name not in ALGORITHMS:
         expected = f"one of {', '.join(ALGORITHMS)}"

@@ -1,6 +1,6 @@
 """The outcome of a request to the open hub: as JSON, and as a page for people.
 
-The page runs no program: who has its address may see it, and nothing else may.
+Whoever knows the page's address may see it, and nobody else. It has no scripts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class VerificationReportJson(JsonObject):
 
 
 class SubscriptionExcerptJson(JsonObject):
-    """What the request has made, as far as anybody may know."""
+    """The subscription that the request has made, as far as anybody may see it."""
 
     state: SubscriptionState
     format: Format
@@ -86,7 +86,7 @@ class TopicFetchJson(JsonObject):
 
 
 class DeliveryJson(JsonObject):
-    """One request to the callback; of ``status`` 0 ``error`` says why there is none."""
+    """One request to the callback. ``status`` 0: no answer, ``error`` says why."""
 
     at: Time
     status: int
@@ -95,7 +95,7 @@ class DeliveryJson(JsonObject):
 
 
 class DiagnosisJson(JsonObject):
-    """What became of a request; null and empty lists where nothing is known yet."""
+    """What became of a request. What is not known yet is null or an empty list."""
 
     mode: VerificationMode
     topic: str
@@ -126,8 +126,7 @@ class DiagnosisJson(JsonObject):
 
 
 def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
-    """A page for developers of subscribers: what came of the request, and what to do
-    next."""
+    """A page for developers of subscribers: what came of a request, what to do next."""
     return render_page(
         "diagnosis.html",
         headers=_HEADERS,
@@ -140,7 +139,7 @@ def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
 
 
 def _question_of(asked: Verification) -> str:
-    """Return the address at which the callback is asked; "" once nothing is asked."""
+    """The URL by which the callback is asked; "" if it is asked no more."""
     if asked.state not in (VerificationState.PENDING, VerificationState.FAILED):
         return ""
     is_new = asked.mode is VerificationMode.SUBSCRIBE

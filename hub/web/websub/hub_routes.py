@@ -121,9 +121,11 @@ class HubRoutes(Routes):
         plain_problems=(400, 403, 408, 413, 415, 503),
     )
     async def answer(self, request: Request) -> Response:
-        """WebSub 5.1.2: an error's response "SHOULD" be described as plain text.
+        """Answer a request to the hub.
 
-        Who accepts JSON gets a problem, whose ``field`` names what is at fault.
+        WebSub 5.1.2: an error's response "SHOULD" be described as plain text. A client
+        that accepts JSON gets a problem instead, whose ``field`` names what is at
+        fault.
         """
         if not self._playground.is_watching:
             return await self._respond(request)
@@ -175,7 +177,7 @@ class HubRoutes(Routes):
         problems=(404, 429),
     )
     async def diagnose(self, request: Request) -> Response:
-        """For people if they are asked for, else as JSON."""
+        """Answer with a page if the client accepts HTML, or else with JSON."""
         diagnosis = await self._websub.diagnose(request.path_params["token"])
         if "text/html" in combined_field(request.headers, "accept").lower():
             return diagnosis_page(diagnosis, self._clock.now())

@@ -73,8 +73,7 @@ class PingRoutes(Routes):
 
 
 def _outcome(pinged: list[PublishedUrl]) -> tuple[str, bool]:
-    """Return one outcome for all URLs of a blog: one URL that leads to a feed is
-    enough."""
+    """One outcome for all URLs of a blog: one URL that leads to a feed is enough."""
     outcomes = {each.outcome for each in pinged}
     if outcomes & {PingOutcome.FETCHED, PingOutcome.COALESCED}:
         return "Thanks for the ping; it is being fetched.", False

@@ -1,8 +1,7 @@
-"""``/playground/topics/{token}`` and ``/playground/callbacks/{token}``: what is public
-of a run of the playground.
+"""``/playground/topics/{token}`` and ``/playground/callbacks/{token}``.
 
-Without a valid token nothing is learned here. What is gone is 410, so that hubs end
-what they have.
+They are the public part of a run of the playground. Without a valid token they tell
+nothing. A run that is gone is answered with 410, so that hubs end its subscriptions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``/upstream/{token}``: where other hubs confirm subscriptions and push.
 
-Without a valid token nothing is learned here, and nothing of any feed is shown.
+Without a valid token it tells nothing, and it never shows anything of a feed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PushRoutes(Routes):
         plain_problems=(404, 503),
     )
     async def confirm(self, request: Request) -> Response:
-        """404 for whatever was not asked for, however it is put."""
+        """Confirm what this hub has asked for; 404 for everything else."""
         try:
             text = await self._confirm(request)
         except (InvalidValue, NotFound):
