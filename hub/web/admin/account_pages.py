@@ -1,4 +1,4 @@
-"""``/admin/accounts``: who has tokens and subscriptions, and how these are."""
+"""``/admin/accounts``: the accounts, with their tokens and subscriptions."""
 
 from __future__ import annotations
 

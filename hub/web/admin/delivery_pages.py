@@ -1,5 +1,7 @@
-"""``/admin/deliveries``: what callbacks did not take, and what was given up; of an
-account's own subscriptions also below ``/account``."""
+"""``/admin/deliveries``: what callbacks did not take, and what was given up.
+
+An account sees those of its own subscriptions below ``/account``.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,11 @@ class ShownOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenDeliveries:
-    """Those at the first try. ``is_known`` False: nobody knows them by what is asked
-    for."""
+    """Deliveries that callbacks took at the first try.
+
+    ``is_known`` False: the hub cannot tell which of them match, since it keeps them by
+    topic and time alone.
+    """
 
     sent: tuple[SentReport, ...] = ()
     next: str | None = None
@@ -97,8 +102,11 @@ class DeliveryPages(OperatorPages):
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """The parameters are those of ``GET /api/deliveries/failed``, and an outcome;
-        which callbacks took something is known of a topic and a time alone."""
+        """Show a list of each outcome, or of one.
+
+        The parameters are those of ``GET /api/deliveries/failed``, and an outcome.
+        Deliveries at the first try are found by topic and time alone.
+        """
         asked = without_blanks(request)
         now = self._clock.now()
         outcome = query_choice(asked, "outcome", ShownOutcome)
@@ -158,7 +166,7 @@ class DeliveryPages(OperatorPages):
         is_alone = outcome is ShownOutcome.DELIVERED
         if outcome is not None and not is_alone:
             return TakenDeliveries()
-        if not is_alone:  # its page is that of failed requests
+        if not is_alone:  # ``before`` is a place among failed requests
             asked = _without_place(asked)
         wanted, before = query_sent(asked, now)
         rows = ROWS if is_alone else FEW_ROWS
@@ -240,14 +248,18 @@ def _without_place(asked: Request) -> Request:
 
 
 def _section(request: Request) -> str:
-    """The section of the menu. An account has no list of deliveries: they are on its
-    subscriptions' pages."""
+    """The section of the menu.
+
+    An account has no list of deliveries: they are on the pages of its subscriptions.
+    """
     return "Deliveries" if area_of(request) is Area.OPERATOR else "Subscriptions"
 
 
 def _back(request: Request, dead_letter: DeadLetter, done: str) -> Response:
-    """Redirect to the list of dead letters; an account has it on the subscription's
-    page."""
+    """Redirect to the list of dead letters.
+
+    An account has that list on the page of the subscription.
+    """
     if area_of(request) is Area.OPERATOR:
         return redirect(f"/admin/deliveries?done={done}")
     whose = dead_letter.subscription_id

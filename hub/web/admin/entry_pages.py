@@ -63,7 +63,8 @@ class EntryPages(OperatorPages):
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """Those of ``GET /api/entries?order=latest``, with its parameters."""
+        """Show the entries of ``GET /api/entries?order=latest``; it has the same
+        parameters."""
         asked, now = without_blanks(request), self._clock.now()
         since, until = query_span(asked, now)
         cursor = query_entry_cursor(asked)

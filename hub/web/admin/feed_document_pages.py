@@ -1,5 +1,4 @@
-"""``/admin/feeds/{id}/entries``, what the parser makes of a feed's document, and the
-credentials that it is fetched with."""
+"""Pages of a feed's entries, of its document as it is parsed, and its credentials."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ class FeedDocumentPages(OperatorPages):
         problems=(403, 404, 409, 429, 503),
     )
     async def explain(self, request: Request) -> Response:
-        """The feed stays as it is: nothing of the document is kept."""
+        """Show how the document is read; it changes nothing about the feed."""
         found = await self._documents.explain(_feed_id(request))
         return render_page(
             "feed_document.html",
@@ -88,7 +87,7 @@ class FeedDocumentPages(OperatorPages):
         problems=(403, 404, 409, 422, 429, 503),
     )
     async def credentials(self, request: Request) -> Response:
-        """Those given replace all that it had; none: it is fetched without any."""
+        """Replace all credentials of the feed by those given, or remove them."""
         feed_id, form = _feed_id(request), viewer_of(request).form
         given = Credentials()
         if form.get("what") != "remove":

@@ -1,4 +1,4 @@
-"""``/admin/feeds``: the feeds, how they are, and what is done to one of them."""
+"""``/admin/feeds``: the feeds and their states, one feed, and what is done to it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class FeedPages(OperatorPages):
             PollHistory(feed=report.feed, polls=polls)
         )
         now, viewer = self._clock.now(), viewer_of(request)
-        is_drawn = viewer.recorder is None  # the week does not move
+        is_drawn = viewer.recorder is None  # a week changes too slowly
         expected = expected_week(report.plan.forecast) if is_drawn else ()
         has_hours = has_known_hours(report.feed.polling.posting, now)
         subscribers = await self._storage.subscription_selections.page(
@@ -301,8 +301,10 @@ def _back(feed_id: FeedId, done: str) -> Response:
 
 
 def _period(written: str) -> float:
-    """Seconds between polls; 0 if nothing is written: as planned. Raises
-    `InvalidValue`."""
+    """Seconds between polls; 0, as planned, if nothing is written.
+
+    Raises `InvalidValue`.
+    """
     try:
         return float(written or 0)
     except ValueError:

@@ -1,7 +1,7 @@
 """Pictures of a feed: its polls against its posts, and the week that is expected.
 
-Only places are computed here; the template draws them. All that they show is in words
-and numbers beside them, too.
+Only places are computed here; the template draws them. Words and numbers beside the
+pictures say the same.
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ class PollMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostMark:
-    """A post: ``x`` is where it was published, ``seen_x`` where it was committed. A
-    post published before the picture begins is drawn at its edge (``is_earlier``)."""
+    """A post: ``x`` is where it was published, ``seen_x`` where it was committed.
+
+    ``is_earlier``: it was published before the picture begins, and is drawn at its
+    edge.
+    """
 
     x: float
     seen_x: float

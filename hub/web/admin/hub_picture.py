@@ -42,7 +42,7 @@ POINTS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.DAY: 96,
     SeriesRange.DAYS: 90,
 }
-"""Of a line, so that all plots together are a page that is quick to load."""
+"""Points of a line: few enough for a page of all plots to load quickly."""
 COLUMNS: Final = 75
 """Columns of a flight."""
 ROW_SECONDS: Final[Mapping[SeriesRange, int]] = {
@@ -51,14 +51,14 @@ ROW_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.DAY: 7_200,
     SeriesRange.DAYS: 172_800,
 }
-"""Of a row of the numbers."""
+"""Seconds in a row of the table of numbers."""
 LINK_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 120,
     SeriesRange.HOURS: 7_200,
     SeriesRange.DAY: 14_400,
     SeriesRange.DAYS: 432_000,
 }
-"""Of a part of a plot that leads to its entries; scripts make it a minute."""
+"""Seconds in a part of a plot that links to its entries; scripts make it a minute."""
 RANGE_WORDS: Final[Mapping[SeriesRange, str]] = {
     SeriesRange.MINUTES: "10 minutes",
     SeriesRange.HOURS: "6 hours",
@@ -178,8 +178,10 @@ PLOTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
-    """A row of numbers; ``id`` is that of its element if the row can change.
-    ``has_start``: the hub was started in its time."""
+    """A row of numbers. ``id``: that of its element on a page where rows change.
+
+    ``has_start``: the hub was started in the time of the row.
+    """
 
     id: str
     link: TimeLink
@@ -249,7 +251,8 @@ class HubPicture:
         return known[1]
 
     def _draw(self, range: SeriesRange) -> ShownPicture:
-        """Until all is loaded, what was before still comes."""
+        """Draw a range: anew until all old values are loaded, then only what
+        changed."""
         if not self._series.has_loaded:
             return RangePicture(self._series, range).draw()
         return self._drawn[range].draw()
@@ -487,8 +490,10 @@ def _delay_cells(line: DelayLine, part: slice) -> Iterator[str]:
 
 
 def _parts(buckets: Buckets, seconds: int) -> Iterator[tuple[int, int, slice]]:
-    """Spans of ``seconds`` as (begin, end, slice of the buckets), in Unix seconds; the
-    newest first."""
+    """Spans of ``seconds``, the newest first.
+
+    Each is its begin and end in Unix seconds, and the slice of its buckets.
+    """
     start = buckets.first // seconds * seconds
     for first in reversed(range(start, buckets.end, seconds)):
         begin = max(first - buckets.first, 0) // buckets.step

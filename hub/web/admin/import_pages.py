@@ -1,5 +1,7 @@
-"""``/admin/imports``: lists of feeds in OPML, checked, confirmed, and added; and
-``/admin/feeds.opml``, the list of those that a filter finds."""
+"""``/admin/imports``: lists of feeds in OPML, which are checked, confirmed and added.
+
+``/admin/feeds.opml`` is a list of the feeds that a filter finds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/admin/live``: who listens live, one of them, and a topic as it is sent."""
+"""``/admin/live``: live connections, one of them, and a topic as it is sent."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ _DONE: Final = {"disconnected": "The connection is being closed."}
 
 
 class TailStreams(OperatorPages):
-    """Streams of an operator's page of a topic, private topics included."""
+    """Event streams for an operator's page of a topic, also of a private one."""
 
     def __init__(self, access: PageAccess, events: EventStream) -> None:
         super().__init__(access)
@@ -200,6 +200,6 @@ class _Tail(Response):
         await self._events.answer(principal, scope, receive_in_session, send)
 
     async def _is_over(self) -> bool:
-        with suppress(StorageError):  # looked at again soon
+        with suppress(StorageError):  # checked again soon
             return await self._access.is_over(self._request)
         return False

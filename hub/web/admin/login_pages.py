@@ -1,5 +1,7 @@
-"""``/admin/login`` and ``/account/login``: start a session with a token or a link, and
-end it."""
+"""``/admin/login``, ``/account/login``: start and end a session.
+
+It is started by a token, or by a link.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/admin``: how the hub is, in words, and what needs attention."""
+"""``/admin``: the state of the hub in words, and what needs attention."""
 
 from __future__ import annotations
 
@@ -97,8 +97,7 @@ class OverviewPages(OperatorPages):
 
 
 def _attention(health: Health) -> Iterator[Attention]:
-    """What is wrong with single feeds and subscriptions; the conditions are shown
-    apart."""
+    """What is wrong with feeds and subscriptions, without the hub's own conditions."""
     feeds, subscriptions = health.feeds, health.subscriptions
     if failing := feeds[FeedHealth.FAILING]:
         yield Attention(

@@ -1,6 +1,8 @@
-"""``/account``: the portal of subscribers. What an account may do, how its
-subscriptions are, and what it tracks; the rest of it are the operator's pages
-(`hub.web.admin.page_access.in_both_areas`)."""
+"""``/account``: the portal of subscribers.
+
+It shows what an account may do, how its subscriptions are, and what it tracks. Its
+other pages are the operator's (`hub.web.admin.page_access.in_both_areas`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from storage.records import (
 )
 
 ROWS: Final = 50
-"""Of a page."""
+"""Rows on a page."""
 IN_EVERY_QUERY: Final = "track"
 """A text that the address of every track query contains."""
 
@@ -116,6 +118,6 @@ class OwnAccountPages(OperatorPages):
     def _query(self, topic: str) -> str:
         try:
             found = self._tracks.read(topic)
-        except InvalidValue:  # of a version that took more
+        except InvalidValue:  # a former version took more
             return topic
         return found.text if found else topic

@@ -1,5 +1,7 @@
-"""Who may see which pages: a session, and for what changes something a request of
-the hub's own pages with the token of their forms.
+"""Who may see which pages.
+
+A page needs a session. A request that changes something must come from the hub's own
+pages as well, with the token of their forms.
 
 The operator's pages and those of subscribers are the same, as far as both have them: an
 account sees and changes what is its own (`own_account`).
@@ -43,14 +45,12 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 _LARGEST_FORM: Final = 64 * 1024
 _LARGEST_UPLOAD: Final = MOST_BYTES + _LARGEST_FORM
 _MOST_FIELDS: Final = LARGEST_PAGE + 100
-"""The most fields of a form: each chosen row is a field, and all rows of a page may be
-chosen."""
+"""The most fields of a form: each chosen row is one, and a whole page may be chosen."""
 _Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
 
 
 class Area(StrEnum):
-    """The readers that pages are for; the value is the beginning of the pages'
-    paths."""
+    """Whom pages are for; the value is how their paths begin."""
 
     OPERATOR = "/admin"
     ACCOUNT = "/account"
@@ -74,11 +74,12 @@ def area_of(request: Request) -> Area:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """Who looks at a page. ``form``: what was sent with the form, the first of each
-    name, or by ``getlist`` all of them; ``files``: those that were chosen for it.
+    """Who looks at a page, and what was sent with it.
 
-    ``recorder``: takes what is made, which is sent to all who have the page open, so
-    that there is nothing in it of one session, and no time is told as so long ago.
+    ``form``: the fields of the form, the first of each name, or by ``getlist`` all of
+    them; ``files``: the files that were chosen for it. ``recorder``: records the page
+    for all who watch it. A page that is recorded has nothing of a single session in it,
+    and no time relative to now.
     """
 
     principal: Principal
@@ -114,7 +115,7 @@ def own_account(request: Request, scope: TokenScope) -> AccountId | None:
 def require_same_origin(request: Request) -> None:
     """Raises `Problem` 403 unless a page of the hub itself makes the request.
 
-    With what is safe, browsers send an origin to other sites alone.
+    With safe methods, browsers send ``Origin`` to other sites only.
     """
     site = request.headers.get("sec-fetch-site")
     is_safe = request.method in _SAFE
@@ -163,7 +164,7 @@ def redirect(path: str) -> Response:
 
 
 def without_blanks(request: Request) -> Request:
-    """The request without empty parameters, as forms send those not filled in."""
+    """The request without the empty parameters that forms send for empty fields."""
     given = [(name, value) for name, value in request.query_params.multi_items()]
     query = urlencode([(name, value) for name, value in given if value.strip()])
     return Request({**request.scope, "query_string": query.encode()})
@@ -184,8 +185,10 @@ class PageAccess:
         self._secure_host = address.netloc if address.scheme == "https" else None
 
     def guard(self, handler: Handler, *, is_stream: bool = False) -> Handler:
-        """The handler behind the check of the session. ``is_stream``: its answer is
-        itself a stream."""
+        """The handler behind the check of the session.
+
+        ``is_stream``: its answer is itself a stream.
+        """
 
         async def answer(request: Request) -> Response:
             is_watching = request.method in _SAFE and (
@@ -219,10 +222,9 @@ class PageAccess:
     def _watch(
         self, request: Request, handler: Handler, viewer: Viewer, secret: str
     ) -> Response:
-        """Answer with a stream. All operators share a view; in an account, sessions of
-        the same token do.
+        """Answer with a stream. Raises `Problem` 429 and 503.
 
-        Raises `Problem` 429 and 503.
+        All operators share a view; in an account, sessions of the same token do.
         """
         principal, path = viewer.principal, request.url.path
         scope = {
@@ -262,13 +264,17 @@ class PageAccess:
         draft.source = AREA_SOURCES[area_of(request)]
 
     async def _is_over(self, secret: str, principal: Principal) -> bool:
-        """Whether the session has ended or changed its principal. Raises
-        `StorageError`."""
+        """Whether the session has ended or changed its principal.
+
+        Raises `StorageError`.
+        """
         return await self.sessions.principal(secret, is_use=False) != principal
 
     async def is_over(self, request: Request) -> bool:
-        """Whether the session in which the request was made is over. Raises
-        `StorageError`."""
+        """Whether the session in which the request was made is over.
+
+        Raises `StorageError`.
+        """
         principal = viewer_of(request).principal
         return await self._is_over(self.session_of(request), principal)
 
@@ -295,8 +301,10 @@ class PageAccess:
     async def _form(
         self, request: Request
     ) -> tuple[ImmutableMultiDict[str, str], dict[str, bytes]]:
-        """The fields and files of the form; only operators may send files. Raises
-        `Problem` 400, 408 or 413."""
+        """The fields and files of the form; only operators may send files.
+
+        Raises `Problem` 400, 408 or 413.
+        """
         if request.method in _SAFE:
             return ImmutableMultiDict(), {}
         type = request.headers.get("content-type", "")
@@ -328,8 +336,10 @@ class PageAccess:
         )
 
     def _cookie(self, request: Request) -> str:
-        """The cookie's name. Browsers take ``__Host-`` only over https, and from no
-        subdomain."""
+        """The cookie's name.
+
+        Browsers take ``__Host-`` only over https, and from no subdomain.
+        """
         return "__Host-fanfare" if self._is_secure(request) else "fanfare"
 
     def _is_secure(self, request: Request) -> bool:
@@ -365,7 +375,7 @@ def in_both_areas(
     query: tuple[Parameter, ...] = (),
     problems: tuple[int, ...] = (403, 429, 503),
 ) -> Callable[[_Handler], _Handler]:
-    """An `Operation` of the operator's pages, and the same of an account's own."""
+    """Declare an `Operation` of the operator's pages, and its like for an account."""
 
     def declare(handler: _Handler) -> _Handler:
         for area in Area:

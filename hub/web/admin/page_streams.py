@@ -1,13 +1,12 @@
-"""Pages that are watched: what changes on them goes to those who have them open.
+"""Pages that are watched: what changes on them is sent to those who have them open.
 
-Every page of a session is an event stream, too, for who asks for it by
-``Accept: text/event-stream``. Once a second each page that somebody watches is rendered
-as when it is opened, once for all who see the same, and of its parts
-(`hub.web.page_parts`) those that changed are sent. While nobody watches, nothing is
-done.
+Every page of a session can be requested as an event stream, too, by ``Accept:
+text/event-stream``. Once a second each page that somebody watches is rendered as it is
+when opened, once for all who see the same. Of its parts (`hub.web.page_parts`), those
+that changed are sent. While nobody watches, nothing is done.
 
-A stream ends with its session. To watch a page is no use of the session: one that
-nobody uses ends although a page is open.
+A stream ends with its session. Watching a page does not count as using the session: one
+that is not used ends although a page is open.
 """
 
 from __future__ import annotations
@@ -40,11 +39,9 @@ from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
 MOST_SHARE: Final = 0.05
-"""The share of a core that making pages may take; above it, pages are made less
-often."""
+"""The share of a core that making pages may take; above it they are made less often."""
 LONGEST_REST: Final = 30.0
-"""The longest rest between two renderings, also after one that waited for the
-database."""
+"""The longest rest between two renderings, also after waiting for the database."""
 LONGEST_SECONDS: Final = 5.0
 """The longest time that making one page may take."""
 BEAT_SECONDS: Final = 10.0
@@ -52,7 +49,7 @@ CHECK_SECONDS: Final = 5.0
 """The time between two checks whether sessions are over."""
 MOST_WATCHING: Final = 64
 MOST_OF_ACCOUNTS: Final = 48
-"""The most streams of all accounts together: the rest are for operators."""
+"""The most streams of all accounts together; the rest are for operators."""
 MOST_OF_ACCOUNT: Final = 8
 PAGE_GONE: Final = 3503
 SESSION_ENDED: Final = Closing(3500, "not authorized: the session is over")
@@ -75,10 +72,11 @@ class PageWriter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRequest:
-    """Who asks to watch a page. Requests with the same ``key`` see the same.
+    """A request to watch a page; all with the same ``key`` see the same.
 
-    ``account``: among whose streams it counts; None: the operator's, who may have all.
-    ``is_over``: whether the session is. ``make``: the page, as when it is opened.
+    ``account``: the account for which the stream counts; None: it is an operator's, who
+    may have all streams. ``is_over``: whether the session is over. ``make``: makes the
+    page, as it is when opened.
     """
 
     key: Hashable
@@ -89,7 +87,7 @@ class WatchRequest:
 
 @dataclass(slots=True, eq=False)
 class PageWatcher:
-    """One open page. ``has_parts``: it was sent those there are."""
+    """One open page. ``has_parts``: it was sent all parts once."""
 
     request: WatchRequest
     writer: PageWriter
@@ -98,15 +96,14 @@ class PageWatcher:
 
 @dataclass(slots=True, eq=False)
 class WatchedView:
-    """A page as those who share its key see it."""
+    """A page, as all watchers with the same key see it."""
 
     make: Callable[[], Awaitable[Response]]
     watchers: set[PageWatcher] = field(default_factory=set)
     parts: PageParts = field(default_factory=dict)
 
     def show(self, parts: PageParts) -> None:
-        """Send the parts that have changed; watchers who have nothing yet are sent
-        all."""
+        """Send the parts that have changed; watchers who have none yet are sent all."""
         changes = _event(changed_parts(self.parts, parts)) if self.parts else b""
         self.parts = parts
         for each in self.watchers:
@@ -156,13 +153,12 @@ class PageStreams:
             began, cpu = time.monotonic(), time.process_time()
             await self.look()
             spent = time.monotonic() - began
-            dear = min(time.process_time() - cpu, spent)  # of a process with threads
+            dear = min(time.process_time() - cpu, spent)  # threads add to CPU time
             rest = min(dear / MOST_SHARE - spent, LONGEST_REST)
             await self.rest(max(EVERY_SECONDS - spent, rest))
 
     async def rest(self, seconds: float) -> None:
-        """Wait; meanwhile serve new watchers, end streams of ended sessions, and send
-        heartbeats."""
+        """Wait; meanwhile serve new watchers, end streams, and send heartbeats."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await wait_for(self._begun, min(left, EVERY_SECONDS))
@@ -231,7 +227,7 @@ class PageStreams:
 
     @contextmanager
     def watching(self, request: WatchRequest, writer: PageWriter) -> Iterator[None]:
-        """While the block lasts, the writer is sent changes of the page."""
+        """Within the block the writer is sent changes of the page."""
         watcher = PageWatcher(request, writer)
         view = self._views.setdefault(request.key, WatchedView(request.make))
         view.watchers.add(watcher)
@@ -274,13 +270,15 @@ class PageStreams:
         self._is_check_due, self._checked = False, now
         watchers = [each for view in self._views.values() for each in view.watchers]
         for each in watchers:
-            with suppress(StorageError):  # looked at again soon
+            with suppress(StorageError):  # checked again soon
                 if await each.request.is_over():
                     each.writer.close(SESSION_ENDED)
 
     def _send_heartbeat(self, now: float) -> None:
-        """Send something to all, so that a watcher who receives nothing for longer
-        knows that the connection is lost."""
+        """Send something to all watchers at intervals.
+
+        A watcher who gets nothing for longer knows that the connection is lost.
+        """
         if now - self._beaten < BEAT_SECONDS:
             return
         self._beaten = now
@@ -297,7 +295,10 @@ def _show(view: WatchedView, page: Response) -> None:
 
 
 def _fail(view: WatchedView, error: Exception) -> None:
-    """What the database does not answer now it may answer in a second."""
+    """Close the streams of a page that cannot be made, or leave them for the next time.
+
+    A database that does not answer now may answer in a second.
+    """
     problem = as_problem(error)
     if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
         view.close(Closing(PAGE_GONE, problem.detail))
@@ -333,6 +334,8 @@ class PageStream(Response):
 
 
 def wants_events(request: Request) -> bool:
-    """Whether the client wants to watch the page: a browser that opens it names no such
-    type."""
+    """Whether the client wants to watch the page.
+
+    A browser that opens the page does not name event streams.
+    """
     return EVENT_STREAM in request.headers.get("accept", "")

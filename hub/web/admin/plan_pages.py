@@ -1,4 +1,4 @@
-"""``/admin/plans``: what is done to many at once: planned, confirmed, and watched."""
+"""``/admin/plans``: actions on many things, which are planned, confirmed, watched."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class PlanPages(OperatorPages):
         return _to(plan)
 
     async def _filter(self, request: Request) -> PlanFilter:
-        """As the list's own query says, or the rows that were chosen.
+        """The filter of the list that the form was on, or the rows that were chosen.
 
         Raises `InvalidValue` and `NotFound`.
         """
@@ -270,7 +270,7 @@ def described(plan: BulkPlan) -> str:
 
 
 def _conditions(wanted: PlanFilter) -> list[tuple[str, object]]:
-    """What the plan's filter asks for, by the names of the list's parameters."""
+    """The conditions of a plan's filter, by the names of the list's parameters."""
     found = PlanFilterJson.of_filter(wanted)
     given = [(name, getattr(found, name)) for name in found.__struct_fields__]
     return [

@@ -1,5 +1,7 @@
-"""``/admin/playground`` and ``/account/playground``: the steps of WebSub, one by one,
-with both messages of each, to be edited and sent again."""
+"""``/admin/playground`` and ``/account/playground``: the steps of WebSub, one by one.
+
+Both messages of each step are shown, to be edited and sent again.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,10 @@ SHOWN_BODY: Final = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownExchange:
-    """An exchange, and its request as it is to be edited. ``most``: characters of a
-    body that are shown; 0: it is folded."""
+    """An exchange, and its request as it is to be edited.
+
+    ``most``: characters of a body that are shown; 0: the exchange is folded.
+    """
 
     it: PlaygroundExchange
     headers: str
@@ -299,7 +303,7 @@ _DELIVERIES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepState:
-    """How a step stands: ``last`` is its newest exchange, None if there is none."""
+    """A step, and ``last``, its newest exchange; None if there is none."""
 
     step: PlaygroundStep
     meaning: str

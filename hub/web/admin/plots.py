@@ -1,9 +1,9 @@
-"""Plots: values in, places in an SVG out. The templates of `plots.html` draw them.
+"""Plots: turns values into places in an SVG, which the templates of `plots.html` draw.
 
 An axis has round numbers, and times that the browser tells in its own zone. A line has
 a point for each bucket of time, and behind it a band from the lowest to the highest
-value in it, so that no peak is lost. All that a plot shows is in a sentence and in the
-numbers of a table beside it, too. Lines are told apart by dashes, not by colour alone.
+value in it, so that no peak is lost. A sentence, and the numbers of a table beside the
+plot, say the same. Lines are told apart by dashes, not by colour alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TICK_STEPS: Final = (
     *(60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
     *(43_200, 86_400, 172_800, 432_000, 864_000, 2_592_000),
 )
-"""Seconds between the marks of an axis of time, which are told to the minute."""
+"""Seconds between the marks of a time axis, whose times are told to the minute."""
 DAY: Final = 86_400
 DASHES: Final = ("", "7 3", "2 3")
 """Dashes of the first, the second and the third line of a plot."""
@@ -42,8 +42,10 @@ class ValueTick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxis:
-    """From ``since`` at ``left`` to ``until`` at ``right``, in Unix seconds; what lies
-    outside is at its ends."""
+    """From ``since`` at ``left`` to ``until`` at ``right``, in Unix seconds.
+
+    What lies outside is drawn at its ends.
+    """
 
     since: float
     until: float
@@ -66,7 +68,7 @@ class TimeAxis:
         return next(wide, _TICK_STEPS[-1])
 
     def ticks(self, most: int) -> tuple[TimeTick, ...]:
-        """``most`` at most, and one more."""
+        """The marks: at most ``most`` and one more."""
         step = self.tick_step(most)
         first = int(self.since) // step * step + step
         return tuple(
@@ -88,7 +90,7 @@ class Frame:
 
 
 SMALL: Final = Frame(width=344, height=134, left=54, right=340, top=8, bottom=112)
-"""As many of which stand beside each other as have room."""
+"""The frame of small plots, which stand side by side as far as there is room."""
 LARGE: Final = Frame(width=520, height=236, left=54, right=490, top=8, bottom=212)
 
 
@@ -109,8 +111,7 @@ class LineValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLine:
-    """A drawn line. ``band`` outlines the lowest to the highest values; "" if it has no
-    height."""
+    """A drawn line. ``band``: the outline from lowest to highest values, or ""."""
 
     name: str
     latest: str
@@ -121,7 +122,7 @@ class DrawnLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLink:
-    """A part of a plot that leads to what happened in it."""
+    """A part of a plot that links to what happened in it."""
 
     x: int
     width: int
@@ -136,9 +137,12 @@ class TimeLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
-    """What plots of the same time have in common. ``since``, ``until``: Unix seconds at
-    the left and right; ``step``: of a bucket, the middle of which is at ``middles``.
-    The hub was started at ``starts``."""
+    """What plots of the same time have in common.
+
+    ``since``, ``until``: Unix seconds at the left and the right; ``step``: seconds of a
+    bucket; ``middles``: where the middles of the buckets are; ``starts``: when the hub
+    was started.
+    """
 
     frame: Frame
     since: int
@@ -165,8 +169,11 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlightPanel:
-    """How long entries took, column by column. ``shades``: of each strength the outline
-    of all its cells, the weakest first; ``lines``: p50 and p99."""
+    """How long entries took, column by column.
+
+    ``shades``: for each strength the outline of all its cells, the weakest first;
+    ``lines``: p50 and p99.
+    """
 
     id: str
     title: str
@@ -190,8 +197,10 @@ def draw_scale(
     starts: Sequence[int] = (),
     frame: Frame = SMALL,
 ) -> TimeScale:
-    """``step``: seconds of each of ``count`` buckets, the first of which begins at
-    ``since``. ``starts``: when the hub was started, in Unix seconds."""
+    """Draw the scale of ``count`` buckets of ``step`` seconds from ``since`` on.
+
+    ``starts``: when the hub was started, in Unix seconds.
+    """
     until = since + step * count
     axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
     return TimeScale(
@@ -218,8 +227,11 @@ def draw_plot(
     *,
     round_up: Callable[[float], float] | None = None,
 ) -> Plot:
-    """``words``: a value as people read it. ``round_up`` gives the value between two
-    marks that is round, of a third of the highest; by default a decimal one."""
+    """Draw a plot.
+
+    ``words``: a value as people read it. ``round_up``: the round distance between two
+    marks, from a third of the highest value; by default a decimal one.
+    """
     highest = max(
         (value for each in traces for value in each.highs if value is not None),
         default=0.0,
@@ -269,9 +281,12 @@ def draw_flight(
     starts: Sequence[int] = (),
     frame: Frame = LARGE,
 ) -> FlightPanel:
-    """``counts``: of each bucket of time, how many fell into which bin; ``bounds``: the
-    upper ends of all bins but the last, in seconds. ``nothing``: what is said of it
-    when no entry was counted."""
+    """Draw how long entries took.
+
+    ``counts``: for each bucket of time, how many fell into each bin; ``bounds``: the
+    upper ends of all bins but the last, in seconds. ``nothing``: the sentence if no
+    entry was counted.
+    """
     count = len(counts)
     until = since + step * count
     axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
@@ -403,8 +418,7 @@ def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
 
 
 def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
-    """The path of a line in relative steps, which are short; a single point is a
-    dot."""
+    """The path of a line, in relative steps, which are short; a point is a dot."""
     if len(xs) == 1:
         return f"M{xs[0] - 1},{ys[0]}h2"
     last, drawn, y = xs[0], xs[0], ys[0]
@@ -423,8 +437,11 @@ def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
 def _shades(
     counts: Sequence[Sequence[int]], lefts: Sequence[int], rows: Sequence[int]
 ) -> tuple[str, ...]:
-    """The more entries a cell has, by the logarithm, the stronger. Neighbours in a row
-    that are equally strong are one outline."""
+    """The outlines of the cells of each strength, the weakest first.
+
+    The more entries a cell has, by the logarithm, the stronger it is. Neighbours in a
+    row that are equally strong share an outline.
+    """
     most = max((each for column in counts for each in column), default=0)
     drawn: list[list[str]] = [[] for _ in range(SHADES)]
     for bin, (bottom, top) in enumerate(pairwise(rows)):
@@ -445,8 +462,10 @@ def _strength(count: int, most: int) -> int:
 
 
 def _links(axis: TimeAxis, seconds: int, frame: Frame) -> Iterator[TimeLink]:
-    """Links to spans of ``seconds`` that begin at round times, except the first and
-    last."""
+    """Links to spans of ``seconds``, which begin at round times.
+
+    The first and the last are drawn as far as the axis goes.
+    """
     start = int(axis.since) // seconds * seconds
     for moment in range(start, int(axis.until), seconds):
         left = round(axis.place(moment))

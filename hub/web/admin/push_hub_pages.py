@@ -18,13 +18,16 @@ from storage.contract import PushStore
 from storage.records import PushCount, PushHub
 
 SHOWN_HUBS: Final = 100
-"""Those with the most subscriptions."""
+"""Hubs on the page: those with the most subscriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubRow:
-    """``first_share``: of the feeds' new entries those that the hub brought before a
-    poll found them, from 0 to 1; None before there were any."""
+    """A hub of other people, and counts of what it did.
+
+    ``first_share``: the share of the feeds' new entries that the hub brought before a
+    poll found them, from 0 to 1; None if there were none.
+    """
 
     hub: str
     counts: Mapping[str, int]

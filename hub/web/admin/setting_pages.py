@@ -1,4 +1,4 @@
-"""``/admin/settings``: what the hub was told, and where each value is from.
+"""``/admin/settings``: the hub's settings, and where each value is from.
 
 Settings are read once, when the hub starts; none is changed here.
 """

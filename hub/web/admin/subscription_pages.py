@@ -1,5 +1,7 @@
-"""``/admin/subscriptions`` and ``/account/subscriptions``: who is sent what, how that
-goes, and what can be done."""
+"""``/admin/subscriptions`` and ``/account/subscriptions``: who is sent what.
+
+They also show how deliveries go, and what can be done about it.
+"""
 
 from __future__ import annotations
 
@@ -239,7 +241,7 @@ class SubscriptionPages(OperatorPages):
     async def _failures_kept_from(
         self, id: SubscriptionId, account: AccountId | None
     ) -> datetime | None:
-        """When the oldest failure was that is kept, once there are no more kept."""
+        """When the oldest of the kept failures was; None if all failures are kept."""
         failures = await self._deliveries.attempts(
             id, AttemptRange(is_delivered=False), KEPT_FAILURES, account=account
         )

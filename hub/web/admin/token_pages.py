@@ -28,7 +28,7 @@ from storage.contract import TokenStore
 from storage.records import AuditTarget, TokenId, TokenScope
 
 ROWS: Final = 50
-"""Of a page."""
+"""Tokens on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +142,4 @@ SCOPES_IN_WORDS: Final = (
     (TokenScope.RETRIEVE, "read topics, live and what there was"),
     (TokenScope.ADMIN, "everything, for every account"),
 )
-"""What tokens may do."""
+"""Scopes, and what a token with each may do."""

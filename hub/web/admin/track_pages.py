@@ -40,7 +40,9 @@ class TrialMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackTrial:
-    """``understood``: the query written out; "" if it is none, then ``error`` says why.
+    """A query that was tried, and what it would have found.
+
+    ``understood``: the query written out; "" if it is none, and ``error`` says why.
     ``forecast``: matches a day, None without a search; a lower bound if ``is_least``.
     """
 
