@@ -1,5 +1,4 @@
-"""``/api/account``: what the account of a token is told of itself; and
-``/api/accounts``: what operators are told of all."""
+"""``/api/account``: the account of a token; ``/api/accounts``: all, for operators."""
 
 from __future__ import annotations
 
@@ -21,10 +20,12 @@ from storage.records import SubscriptionHealth, TokenScope
 
 
 class AccountJson(JsonObject):
-    """An account. ``scopes`` are those of the token that asks; ``notified``: requests
-    to its callbacks so far; ``credits``: what ``X-Superfeedr-Credits`` counts down.
+    """An account, as its own token sees it.
 
-    ``subscriptions``, and those that are ``failing``; null: too many to be counted.
+    ``scopes``: those of the token. ``notified``: requests to its callbacks so far.
+    ``credits``: what ``X-Superfeedr-Credits`` counts down. ``subscriptions``: how many
+    it has, and how many of them are ``failing``; null if they are too many to be
+    counted.
     """
 
     account: str
@@ -58,9 +59,12 @@ class SubscriptionCountsJson(JsonObject):
 
 
 class AccountActivityJson(JsonObject):
-    """An account. Of its good ``tokens`` how many there are, all that they may do, and
-    when one was last used. ``notified``: requests to its callbacks so far; ``credits``:
-    what ``X-Superfeedr-Credits`` counts down; ``live_connections`` that are open.
+    """An account, as operators see it.
+
+    ``tokens``: how many valid ones it has; ``scopes``: all that these may do;
+    ``used_at``: when one was last used. ``notified``: requests to its callbacks so far.
+    ``credits``: what ``X-Superfeedr-Credits`` counts down. ``live_connections``: how
+    many are open.
     """
 
     account: str

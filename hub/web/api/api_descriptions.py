@@ -16,7 +16,7 @@ from hub.web.problem_types import type_of_status
 from hub.web.problems import PROBLEM_TYPE
 
 EVENTS: Final = "events"
-"""The name of the page about what the hub posts to callbacks."""
+"""The tag of what the hub posts to callbacks, and the name of its page."""
 MEANINGS: Final = {
     "account": "The account of a token",
     "audit": "Who did what",
@@ -117,7 +117,7 @@ class TagPage:
 
 @dataclass(slots=True)
 class ApiReader:
-    """Reads pages from an OpenAPI document. ``url`` is that of the hub."""
+    """Reads pages from an OpenAPI document; ``url`` is the hub's."""
 
     document: Mapping[str, Any]
     url: str
@@ -311,8 +311,11 @@ def _members(schema: Schema) -> tuple[DescribedMember, ...]:
 
 
 def _words(schema: Schema) -> TypeWords:
-    """A type in words, such as ``list of Feed``, ``integer, 1 to 1000, default 100``,
-    or ``time or null``."""
+    """A type in words.
+
+    For example ``list of Feed``, ``integer, 1 to 1000, default 100``, or ``time or
+    null``.
+    """
     if "$ref" in schema:
         return TypeWords(reference=_name(schema))
     if "anyOf" in schema:
@@ -364,8 +367,10 @@ def _name(schema: Schema) -> str:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Names of the types referred to, except that of problems, which have their own
-    pages."""
+    """Names of the types that a value refers to.
+
+    The type of problems is left out, since problems have pages of their own.
+    """
     match value:
         case {"$ref": str()}:
             if (name := _name(value)) != "Problem":

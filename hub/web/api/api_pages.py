@@ -1,6 +1,6 @@
 """``/docs/api``: the OpenAPI document as pages for people, one for each tag.
 
-They are made of the document alone, each when it is first asked for, and kept.
+A page is made of the document alone when it is first asked for, and kept.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ class ApiPages(Routes):
     tag = "pages"
 
     def __init__(self, document: Callable[[], Mapping[str, Any]], url: str) -> None:
-        """``document`` returns the OpenAPI document, and is called once. ``url`` is the
-        hub's."""
+        """Take ``document``, which returns the OpenAPI document, and the hub's ``url``.
+
+        ``document`` is called once.
+        """
         self._document = document
         self._url = url
         self._texts: dict[str, bytes] = {}

@@ -41,11 +41,12 @@ class CallbackAnswerJson(JsonObject):
 
 
 class AttemptJson(JsonObject):
-    """One request to a callback; of ``status`` 0 ``error`` says why there is none.
+    """One request to a callback.
 
-    ``failed_at`` says how far a failed one came. ``id`` is null, and so are the others,
-    where nothing more is kept. ``answer_withheld``: the callback is in a network that
-    is exempt from the address guard, of which nothing is shown.
+    ``status`` is 0 without an answer, and ``error`` says why. ``failed_at``: how far a
+    failed request came. ``id``, ``failed_at`` and ``answer`` are null where nothing
+    more is kept. ``answer_withheld``: the callback is in a network that is exempt from
+    the address guard, so nothing of its answer is shown.
     """
 
     id: int | None
@@ -71,9 +72,9 @@ class AttemptJson(JsonObject):
 
 
 class ListedAttemptJson(AttemptJson):
-    """A request, and of how many ``entries`` it told; ``title``: that of the first.
+    """A request, and how many ``entries`` it told of; ``title``: that of the first.
 
-    0: the log no longer has them.
+    ``entries`` is 0 if the log no longer has them.
     """
 
     title: str
@@ -85,8 +86,10 @@ class ListedAttemptJson(AttemptJson):
 
 
 class AttemptsJson(JsonObject):
-    """A page of requests to a callback, newest first; ``next`` is the ``before`` of the
-    following page."""
+    """A page of requests to a callback, newest first.
+
+    ``next`` is the ``before`` of the following page.
+    """
 
     attempts: list[ListedAttemptJson]
     next: str | None
@@ -133,8 +136,11 @@ class CallbackRequestJson(JsonObject):
 
 
 class PreviewedRequestJson(CallbackRequestJson):
-    """A test delivery that is not sent. ``curl``: as a command of the shell; a body
-    over 16 KiB is to be in a file, ``body.txt``."""
+    """A test delivery that is not sent.
+
+    ``curl``: the request as a command for the shell; a body over 16 KiB is to be in a
+    file ``body.txt``.
+    """
 
     curl: str
 
@@ -145,8 +151,10 @@ class PreviewedRequestJson(CallbackRequestJson):
 
 
 class DeliveryReportJson(AttemptJson):
-    """A delivery that failed. ``request`` is rendered and signed again; ``is_same``
-    says whether it is byte for byte what was sent. Null: ``request_missing`` says why.
+    """A delivery that failed.
+
+    ``request`` is rendered and signed again; ``is_same`` says whether it is byte for
+    byte what was sent. If it is null, ``request_missing`` says why.
     """
 
     subscription: int
@@ -169,10 +177,11 @@ class DeliveryReportJson(AttemptJson):
 
 
 class TrialDeliveryJson(JsonObject):
-    """What came of a test delivery, with the request as it was sent.
+    """The result of a test delivery, with the request as it was sent.
 
-    ``subscription`` is null where only a callback was named. Of ``status`` 0 ``error``
-    says why there is none; ``failed_at`` says how far one came that was not taken.
+    ``subscription`` is null if only a callback was named. ``status`` is 0 without an
+    answer, and ``error`` says why. ``failed_at``: how far a request came that was not
+    taken.
     """
 
     delivered: bool
@@ -214,4 +223,4 @@ def _text(body: bytes, headers: Mapping[str, str]) -> str:
         text = body.decode(charset, "replace")
     except (LookupError, ValueError):
         text = body.decode("utf-8", "replace")
-    return text.encode("utf-8", "replace").decode()  # without halves of characters
+    return text.encode("utf-8", "replace").decode()  # without lone surrogates

@@ -96,16 +96,18 @@ async def query_audit(
 
 
 async def _account(tokens: TokenService, name: str) -> Account:
-    """The account with that name, or the one that stands for failed logins without a
-    token."""
+    """The account with that name; one name is for failed logins without a token."""
     nobody = WITHOUT_TOKEN.account
     return nobody if name == nobody.name else await tokens.account("account", name)
 
 
 @cache
 def audited_operations() -> Mapping[str, str]:
-    """What each operation that is audited does, by its name in the trail. What the API
-    and pages do alike is said as the API says it, else as the operator's pages do."""
+    """What each audited operation does, by its name in the audit trail.
+
+    Of what both the API and pages do, the API's words are taken, or else those of the
+    operator's pages.
+    """
     found = [
         each
         for each in every_operation()
@@ -117,10 +119,12 @@ def audited_operations() -> Mapping[str, str]:
 
 
 class AuditRecordJson(JsonObject):
-    """What somebody did. ``token`` null: with the admin token, or with none.
-    ``session`` names a browser's session, and ``operation`` what was asked for, which
-    ``summary`` says in words. ``target_name``: its address, or what else it is known
-    by. ``status`` is that of the answer, 0 if the connection was lost before it.
+    """What somebody did.
+
+    ``token`` is null for the admin token, and without a token. ``session`` names a
+    browser's session. ``operation`` is what was asked for, and ``summary`` says it in
+    words. ``target_name``: the target's URL or address, or another name of it.
+    ``status`` is that of the answer, or 0 if the connection was lost before.
     """
 
     id: int
@@ -148,8 +152,10 @@ class AuditRecordJson(JsonObject):
 
 
 class AuditTrailJson(JsonObject):
-    """A page of records, the latest first; ``next`` is the ``before`` of the following
-    one. A page may be short, or empty, and not the last one."""
+    """A page of records, the latest first. ``next``: the ``before`` of the next page.
+
+    A page that is short, or empty, need not be the last one.
+    """
 
     records: list[AuditRecordJson]
     next: str | None

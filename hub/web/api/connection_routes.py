@@ -1,4 +1,4 @@
-"""``/api/connections``: who listens live, and sending one of them away."""
+"""``/api/connections``: the live connections, and closing one of them."""
 
 from __future__ import annotations
 
@@ -45,9 +45,12 @@ _PLACE: Final = re.compile(r"(-?[0-9]{1,18}):(-?[0-9]{1,18})")
 
 
 class ConnectionJson(JsonObject):
-    """A live connection. ``topics`` are the first 20 of ``topic_count``;
-    ``queue_bytes`` wait to be taken by the client; ``messages`` and ``bytes`` were
-    written to it. ``behind``: what it missed is still being sent."""
+    """A live connection.
+
+    ``topics`` are the first 20 of ``topic_count``. ``queue_bytes`` wait to be taken by
+    the client. ``messages`` and ``bytes`` were written to it. ``behind``: what it
+    missed is still being sent.
+    """
 
     id: int
     transport: Transport
@@ -72,8 +75,10 @@ class ConnectionJson(JsonObject):
 
 
 class ConnectionsJson(JsonObject):
-    """A page of connections; ``total``: how many the filter finds; ``next``: the cursor
-    of the following page."""
+    """A page of connections.
+
+    ``total``: how many the filter finds; ``next``: the cursor of the following page.
+    """
 
     connections: list[ConnectionJson]
     total: int

@@ -16,7 +16,7 @@ from hub.web.request_input import RequestBody, query_number, read_body
 from storage.records import TokenScope
 
 LONGEST_WAIT = 50
-"""The longest wait in seconds: proxies and clients give up after a minute."""
+"""The longest wait, in seconds: proxies and clients give up after a minute."""
 _WAIT = Parameter(
     name="wait",
     help="seconds to wait for the end; 202 if it is still running",
@@ -30,16 +30,19 @@ _WAIT = Parameter(
 class Backup(RequestBody):
     """The body of ``POST /api/db/backup``: a new file on the hub's machine.
 
-    Without one it goes to the directory of scheduled backups.
+    Without a ``destination``, it is made in the directory of scheduled backups.
     """
 
     destination: str | None = None
 
 
 class DatabaseJobJson(JsonObject):
-    """A backup or a check. ``done`` of ``total`` bytes are copied; of a check neither
-    is known. It goes on until ``finished``; ``error`` is why it failed. ``findings``:
-    what a check found wrong."""
+    """A backup or a check.
+
+    ``done`` of ``total`` bytes are copied; a check does not know either. It goes on
+    until ``finished``. ``error``: why it failed. ``findings``: what a check found
+    wrong.
+    """
 
     kind: JobKind
     file: str
@@ -60,7 +63,7 @@ class BackupFileJson(JsonObject):
 
 
 class BackupScheduleJson(JsonObject):
-    """Backups by the clock: every so many seconds; how many are ``kept``."""
+    """Scheduled backups: one ``every`` so many seconds, and how many are ``kept``."""
 
     directory: str
     every: float
@@ -68,8 +71,10 @@ class BackupScheduleJson(JsonObject):
 
 
 class DatabaseJobsJson(JsonObject):
-    """What is done with the database now, what was done last, and what backups there
-    are, the newest first."""
+    """What is done with the database now, and what was done last.
+
+    ``backups``: the files there are, the newest first.
+    """
 
     running: DatabaseJobJson | None
     last_backup: DatabaseJobJson | None

@@ -52,7 +52,7 @@ from storage.records import (
 )
 
 MOST_COUNTED = 10_000
-"""The highest total that is counted: counting a million takes too long to wait for."""
+"""The highest total that is counted: to count a million takes too long."""
 
 
 class Undelivered(RequestBody):
@@ -124,7 +124,7 @@ class RetryingSubscriptionJson(JsonObject):
 
 
 class DeadLetterJson(JsonObject):
-    """Records ``first`` to ``last`` that a subscription did not get, and why."""
+    """Records ``first`` to ``last``, which a subscription did not get, and why."""
 
     id: int
     subscription: int
@@ -151,7 +151,7 @@ class FailedDeliveriesJson(JsonObject):
     """A page of requests that callbacks did not take, newest first.
 
     ``next`` is the ``before`` of the following page. ``total`` is exact up to 10,000;
-    with ``has_more`` there are more than that.
+    ``has_more``: there are more than that.
     """
 
     failed: list[FailedDeliveryJson]
@@ -161,9 +161,11 @@ class FailedDeliveriesJson(JsonObject):
 
 
 class SentChunkJson(JsonObject):
-    """Up to 500 callbacks that a record was sent to together; of these so many took it
-    at the first try (``delivered``). ``topic`` is the URL of its feed, "" if that was
-    purged; the milliseconds are of those that took it."""
+    """Up to 500 ``callbacks`` that a record was sent to together.
+
+    ``delivered``: how many of them took it at the first try. ``topic``: the URL of its
+    feed, "" if that was purged. The milliseconds are of the callbacks that took it.
+    """
 
     id: int
     feed_id: int
@@ -181,14 +183,15 @@ class SentChunkJson(JsonObject):
 
 
 class SentDeliveriesJson(JsonObject):
-    """``next`` is the ``before`` of the following page."""
+    """A page of first tries, latest first; ``next`` is the ``before`` of the next
+    page."""
 
     sent: list[SentChunkJson]
     next: int | None
 
 
 class RetriedJson(JsonObject):
-    """``due``: when it is tried."""
+    """``due``: when the delivery is tried."""
 
     due: str
 

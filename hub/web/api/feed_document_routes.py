@@ -1,5 +1,4 @@
-"""``/api/feeds/{id}/entries`` and ``/parse``: what the hub has of a feed, and what it
-makes of its document."""
+"""``/api/feeds/{id}/entries`` and ``/parse``: a feed's entries, and its document."""
 
 from __future__ import annotations
 
@@ -21,8 +20,11 @@ from storage.records import EntryId, FeedId, TokenScope
 
 
 class FeedEntryJson(JsonObject):
-    """An entry as it is now. ``revision``: how many forms of it there were with this
-    one; ``guid``: what its feed calls it; ``url`` "": it links nowhere."""
+    """An entry as it is now.
+
+    ``revision``: the number of its forms so far, with this one; ``guid``: what its feed
+    calls it; ``url``: "" if it links nowhere.
+    """
 
     id: int
     guid: str
@@ -60,8 +62,10 @@ class FeedEntriesJson(JsonObject):
 
 
 class EncodingJson(JsonObject):
-    """In which encoding a document was read; ``source``: what said so, ``claims``: all
-    that was said of it."""
+    """The encoding in which a document was read.
+
+    ``source``: what named it; ``claims``: all that was said of the encoding.
+    """
 
     name: str
     source: str
@@ -70,7 +74,7 @@ class EncodingJson(JsonObject):
 
 
 class EntryRuleJson(JsonObject):
-    """What an entry is known by, and why not by what comes before that."""
+    """By which rule an entry is known, and why not by an earlier one."""
 
     title: str
     id: str
@@ -79,8 +83,11 @@ class EntryRuleJson(JsonObject):
 
 
 class DocumentExplanationJson(JsonObject):
-    """How a document was read. ``problems``: repairs, and entries that were left out;
-    ``dropped``: values that are not in the entries."""
+    """How a document was read.
+
+    ``problems``: repairs, and entries that were left out; ``dropped``: values that are
+    not in the entries.
+    """
 
     format: str
     path: str
@@ -91,8 +98,7 @@ class DocumentExplanationJson(JsonObject):
 
 
 class ExplainedDocumentJson(JsonObject):
-    """A feed's document, fetched just now. ``error``: why it is no feed, or was not
-    had."""
+    """A feed's document, fetched just now. ``error``: why there is none, or no feed."""
 
     id: int
     url: str
@@ -135,8 +141,10 @@ BEFORE = Parameter(
 
 
 def query_before(request: Request) -> EntryId | None:
-    """The id before which the page begins; None: the first page. Raises
-    `InvalidValue`."""
+    """The id before which the page begins; None: the first page.
+
+    Raises `InvalidValue`.
+    """
     before = query_number(request, "before", 0, LARGEST_ID)
     return EntryId(before) if before else None
 
@@ -173,7 +181,7 @@ class FeedDocumentRoutes(Routes):
         problems=(404, 409),
     )
     async def explain(self, request: Request) -> Response:
-        """The feed stays as it is: nothing of the document is kept."""
+        """Explain how the document is read; it changes nothing about the feed."""
         found = await self._documents.explain(_feed_id(request))
         return json_response(ExplainedDocumentJson.of_document(found))
 

@@ -1,4 +1,4 @@
-"""Feeds as the API shows them, and candidates that may become one."""
+"""Feeds as the API shows them, and candidates that may become feeds."""
 
 from __future__ import annotations
 
@@ -105,29 +105,30 @@ class PlannedFeedJson(FeedJson):
 
 
 class AddedFeedJson(PlannedFeedJson):
-    """``added``: it was not known before."""
+    """A feed that was to be added. ``added``: the hub did not have it before."""
 
     added: bool
 
 
 class EditedFeedJson(FeedJson):
-    """``follows``: what comes of the change, a sentence each."""
+    """An edited feed. ``follows``: what comes of the change, a sentence each."""
 
     follows: Sequence[str]
     subscriptions_ended: int
 
 
 class FetchedFeedJson(PlannedFeedJson):
-    """``fetched``: the fetch has ended already."""
+    """A feed that is fetched. ``fetched``: that has ended already."""
 
     fetched: bool
 
 
 class FeedsJson(JsonObject):
-    """A page of feeds; ``cursor`` is that of the following one, null after the last.
+    """A page of feeds.
 
-    ``next``: the ``after`` of that page, in a list by id. ``total``: of all that are
-    found; null if they are too many to be counted.
+    ``cursor``: that of the following page, null after the last. ``next``: the ``after``
+    of that page, in a list by id. ``total``: how many the filter finds; null if they
+    are too many to be counted.
     """
 
     feeds: list[FeedJson]
@@ -158,7 +159,7 @@ class FeedLinkJson(JsonObject):
 
 
 class FeedChoicesJson(JsonObject):
-    """A page that names several feeds: one of them is to be added."""
+    """A page that names several feeds, one of which is to be added."""
 
     url: str
     feeds: list[FeedLinkJson]
@@ -207,7 +208,7 @@ class ListedFeedJson(JsonObject):
 
 
 class WalkedListsJson(JsonObject):
-    """Feeds that lists name, a part of them; ``next``: the ``skip`` of the next one."""
+    """A part of the feeds that lists name; ``next``: the ``skip`` of the next part."""
 
     feeds: list[ListedFeedJson]
     total: int
@@ -268,7 +269,7 @@ class RedirectJson(JsonObject):
 
 
 class SiteFactsJson(JsonObject):
-    """How far the reading of a site is that takes many requests."""
+    """How far the reading of a site is, which takes many requests."""
 
     kind: str
     pages: int
@@ -306,7 +307,7 @@ class PushFactsJson(JsonObject):
 
 
 class FeedReportJson(PlannedFeedJson):
-    """A feed, and all that explains it."""
+    """A feed, and all that explains how it is and when it is polled."""
 
     subscribers: int
     fetch_url: str
@@ -393,8 +394,10 @@ class FeedPlanJson(JsonObject):
 
 
 class PollJson(JsonObject):
-    """One poll; ``code`` is the HTTP status, 0 without an answer, and ``entries`` are
-    how many the outcome is about."""
+    """One poll. ``code``: the HTTP status, 0 without an answer.
+
+    ``entries``: how many entries the outcome is about.
+    """
 
     at: Time
     reason: PollReason
@@ -418,7 +421,7 @@ class FeedHistoryJson(JsonObject):
 
 
 class FindingJson(JsonObject):
-    """What was seen of a feed, and what may be done about it."""
+    """Something odd about a feed, and what may be done about it."""
 
     kind: str
     what: str
@@ -450,7 +453,7 @@ class FeedFindingsJson(JsonObject):
 
 
 class PushCountsJson(JsonObject):
-    """Of requests to one hub, and of what it pushed."""
+    """Counts of the requests to one hub, and of what it pushed."""
 
     requested: int
     confirmed: int

@@ -83,7 +83,7 @@ MOST_AT_ONCE = 500
 
 
 class FeedTerms(RequestBody, kw_only=True):
-    """On what terms feeds are added; ``basic`` is ``user:password``."""
+    """How feeds are added; ``basic`` is ``user:password``."""
 
     category: str = ""
     section: Annotated[str, former_name("category")] = ""
@@ -105,7 +105,7 @@ class FeedToAdd(FeedTerms, kw_only=True):
 
 
 class FeedOfMany(RequestBody):
-    """One of many; a ``category`` of its own goes before that of all."""
+    """One of many feeds; its own ``category`` precedes that of all."""
 
     url: str
     category: str = ""
@@ -125,7 +125,7 @@ class FeedsToAdd(FeedTerms, kw_only=True):
 class FeedToEdit(RequestBody):
     """The body of ``PATCH /api/feeds/{id}``: what is not named stays as it is.
 
-    Of the credentials, ``basic`` and ``headers``, whichever is named replaces both.
+    ``basic`` and ``headers`` are the credentials; naming either replaces both.
     """
 
     url: str | None = None
@@ -147,8 +147,11 @@ class PageToLookAt(RequestBody):
 
 
 class ListsToRead(RequestBody):
-    """The body of ``POST /api/lists``; ``depth``: how deep these are themselves,
-    ``skip``: feeds that are known from the parts before."""
+    """The body of ``POST /api/lists``.
+
+    ``depth``: how deep these lists are included in others; ``skip``: how many feeds the
+    parts before have had.
+    """
 
     urls: list[str]
     depth: int = 0

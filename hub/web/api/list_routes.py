@@ -31,7 +31,7 @@ from storage.records import (
 
 
 class ListToWatch(RequestBody):
-    """The body of ``POST /api/watched-lists``; ``category``: of feeds in no folder."""
+    """The body of ``POST /api/watched-lists``; ``category``: for feeds in no folder."""
 
     url: str
     category: str = ""
@@ -39,18 +39,18 @@ class ListToWatch(RequestBody):
 
 
 class ListReadingJson(JsonObject):
-    """How many feeds of ``total`` that are to change have been changed; 0 while that
-    is not known yet."""
+    """How many feeds are changed so far, and of how many; 0 until that is known."""
 
     done: int
     total: int
 
 
 class WatchedListJson(JsonObject):
-    """A watched list, and what came of it. ``reading``: null, unless it is read now.
+    """A watched list, and what came of it.
 
-    Of its ``feeds`` so many are ``refused``. At its last change so many were ``added``,
-    ``removed``, or ``kept`` though it has them no more.
+    ``reading``: null unless it is being read. ``feeds``: how many it has; ``refused``:
+    how many of them could not be added. ``added``, ``removed``, ``kept``: how many
+    feeds its last change added, removed, or left though the list no longer has them.
     """
 
     id: int

@@ -1,5 +1,7 @@
-"""``/api/openapi.json``: all routes in OpenAPI 3.1, as their handlers declare them, but
-for the operator's pages, which only browsers ask."""
+"""``/api/openapi.json``: all routes in OpenAPI 3.1, as their handlers declare them.
+
+The operator's pages are left out, since only browsers request them.
+"""
 
 from __future__ import annotations
 
@@ -87,9 +89,9 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "PingOutcome": tuple(PingOutcome),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
-"""Values by the name that `hub.web.json_output.named_schema` gives to a text."""
+"""The values of a text, by the name from `hub.web.json_output.named_schema`."""
 PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm"}
-"""Classes whose name in the API is not their own name less ``Json``."""
+"""Names in the API that are not the class's own name without ``Json``."""
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
     429: {"Retry-After": "seconds"},
@@ -193,7 +195,7 @@ def openapi_document() -> Members:
 
 
 def _webhook(type: str) -> Members:
-    """An operational event of that type, as a callback gets it."""
+    """An operational event of a type, as a callback gets it."""
     message: Members = {
         "type": "object",
         "properties": {
@@ -385,8 +387,7 @@ def _components(types: Iterable[type[Any]]) -> Members:
 
 
 def _whole(schema: Members) -> Members:
-    """A schema as it is in answers: every member is required, except those that may be
-    unset."""
+    """A schema as it is in answers: a member is required, unless it may be unset."""
     kept = {name: value for name, value in schema.items() if name != "title"}
     if "enum" in schema:
         return {"type": "string", **kept}

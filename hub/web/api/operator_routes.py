@@ -1,4 +1,4 @@
-"""Operations on the hub itself: its health, building collections."""
+"""Operations on the hub itself: its health, its settings, building collections."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class CollectionsToBuild(RequestBody):
 
 
 class CollectionBuildJson(JsonObject):
-    """Pages that are written so far; null: no build is under way."""
+    """A build. ``pages_written``: pages so far; null if none is under way."""
 
     pages_written: int | None
 
 
 class BacklogJson(JsonObject):
-    """How much there is, and what waits."""
+    """How much the hub has, and what waits."""
 
     feeds: int
     subscriptions: int
@@ -85,7 +85,7 @@ class SubscriptionStatesJson(JsonObject):
 
 
 class DatabaseJson(JsonObject):
-    """``schema``: its version; ``head``: the last position of the log."""
+    """The database. ``schema``: its version; ``head``: the last position of the log."""
 
     engine: str
     location: str
@@ -97,8 +97,11 @@ class DatabaseJson(JsonObject):
 
 
 class FreshnessJson(FeedFreshnessJson):
-    """That of all feeds; seconds that live streams are behind; and how many deliveries
-    a second fan-outs were split into in the last minute."""
+    """How late new entries of all feeds are.
+
+    ``live_lag``: seconds that live streams are behind. ``split_per_second``: how many
+    deliveries a second fan-outs were split into, in the last minute.
+    """
 
     live_lag: float
     split_per_second: float
@@ -114,15 +117,16 @@ class FreshnessJson(FeedFreshnessJson):
 
 
 class DiskJson(JsonObject):
-    """Bytes by purpose, about, of the database, and of the ``collections`` beside it.
+    """How much space there is, and what takes it, in bytes.
 
-    ``free_pages`` of the database are used again; ``disk_free`` are those of the disk.
-    ``limit`` is the size of the database at which the oldest entries go; 0: there is
-    none, as of a database on a server, of whose disk nothing is foreseen. At the rate
-    of the last day, in bytes: ``growth_per_day`` of the database, ``loss_per_day`` of
-    the disk's free space, null until they are known; when the limit is reached
-    (``limit_at``) and the disk is full (``full_at``), null if that is not foreseen.
-    ``outlook`` says it in sentences.
+    The first six are bytes of the database, about, by purpose; ``collections`` are
+    beside it. ``free_pages`` of the database are used again. ``disk_size`` and
+    ``disk_free`` are those of the disk. ``limit``: the size of the database at which
+    the oldest entries go; 0: there is none, as for a database on a server, of whose
+    disk nothing is foreseen. ``growth_per_day`` of the database, and ``loss_per_day``
+    of the disk's free space, are by the rate of the last day, and null until they are
+    known. ``limit_at`` and ``full_at``: when the limit is reached and the disk is full;
+    null if that is not foreseen. ``outlook`` says it in sentences.
     """
 
     entries: int
@@ -164,8 +168,11 @@ class DiskJson(JsonObject):
 
 
 class SearchJson(JsonObject):
-    """Whether entries can be found by their words, of so many ``days`` by their dates;
-    null: all. While the index is being built, ``share`` of them is in it."""
+    """Whether entries can be found by their words.
+
+    ``days``: entries dated in the last so many days; null: all. ``share``: of these,
+    what is in the index while it is being built.
+    """
 
     state: IndexState
     days: float | None
@@ -178,8 +185,10 @@ class SearchJson(JsonObject):
 
 
 class HealthJson(ReadinessJson):
-    """Whether the hub can work; ``uptime`` in seconds. Feeds and active subscriptions
-    are counted by their state."""
+    """Whether the hub can work, and how it is; ``uptime`` is in seconds.
+
+    Feeds and active subscriptions are counted by their state.
+    """
 
     version: str
     uptime: float
@@ -236,8 +245,11 @@ class CollectionsBuiltJson(JsonObject):
 
 
 class SettingJson(JsonObject):
-    """``name`` is its variable. ``source``: ``default``, or the variable or option that
-    gave the value, which of a secret is not shown."""
+    """A setting. ``name``: its variable in the environment.
+
+    ``source``: ``default``, or the variable or option that gave the value. The value of
+    a secret is not shown.
+    """
 
     name: str
     option: str

@@ -24,8 +24,10 @@ MOST_LISTED = 1_000
 
 
 class CollectionBuildOutcomeJson(JsonObject):
-    """A build that is over: when it began, how many seconds it took, and how many files
-    with how many pages it made; or the ``error`` that ended it."""
+    """A build that has ended: when it began, and how many ``seconds`` it took.
+
+    It made so many ``files`` with so many ``pages``, or an ``error`` ended it.
+    """
 
     begun: Time
     seconds: float
@@ -39,10 +41,13 @@ class CollectionBuildOutcomeJson(JsonObject):
 
 
 class CollectionReportJson(JsonObject):
-    """Collections for crawlers. ``listed``: the first thousand of the ``total`` that
-    the sitemap names, snapshots first; ``size``: bytes of all of them; ``kept``: served
-    besides. ``made``: when the present generation was published. ``pages_written``: of
-    the build under way, null if there is none; ``wanted``: one has been asked for."""
+    """Collections for crawlers.
+
+    ``listed``: the first thousand of the ``total`` in the sitemap, snapshots first;
+    ``size``: bytes of all of them; ``kept``: how many others are served. ``made``: when
+    the present generation was published. ``pages_written``: by the build under way,
+    null if there is none; ``wanted``: a build was asked for.
+    """
 
     listed: list[CollectionJson]
     total: int
@@ -69,8 +74,11 @@ class CollectionReportJson(JsonObject):
 
 
 class OutputReaderJson(JsonObject):
-    """Answered requests for an output: in the present ``hour`` and the one before, and
-    in a ``day``. ``reader`` "": all that nobody knows."""
+    """Answered requests of a reader for an output.
+
+    ``hour``: in the present hour and the one before; ``day``: in a day. ``reader`` "":
+    all readers who are not known.
+    """
 
     output: Output
     reader: str
@@ -83,12 +91,13 @@ class OutputReaderJson(JsonObject):
 
 
 class OutputsJson(JsonObject):
-    """What is published: ``topics``: public feeds, also listed in OPML, which has
-    ``opml_size`` bytes: null if it is long and nobody has asked for it since the hub
-    started, else as it was last made; ``pages`` of OpenFeeder, and when one has last
-    changed; ``collections`` null: there are none.
+    """What is published, and who reads it.
 
-    Readers are counted in memory, since ``counted_since``.
+    ``topics``: public feeds, which the OPML lists too. ``opml_size``: bytes of the OPML
+    as it was last made; null if it is long, and nobody has asked for it since the hub
+    started. ``pages``: those of OpenFeeder; ``pages_changed_at``: when one last
+    changed. ``collections``: null if there are none. Readers are counted in memory,
+    since ``counted_since``.
     """
 
     topics: int

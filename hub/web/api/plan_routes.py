@@ -1,4 +1,4 @@
-"""``/api/plans``: plan an action on many targets, then carry it out."""
+"""``/api/plans``: actions on many things, which are planned first, then carried out."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _SCOPES: Final = {
 
 
 class PlanToMake(RequestBody):
-    """The body of ``POST /api/plans``: an action, and which things it is for.
+    """The body of ``POST /api/plans``: an action, and what it is for.
 
-    One of ``feeds``, ``subscriptions`` and ``deliveries``; an empty object: all of
-    them. ``category``: what `set_category` sets.
+    That is one of ``feeds``, ``subscriptions`` and ``deliveries``; an empty object
+    stands for all of them. ``category``: the one that the action `set_category` sets.
     """
 
     action: PlanAction
@@ -65,10 +65,10 @@ class PlanToMake(RequestBody):
 
 
 class PlannedItemJson(JsonObject):
-    """One of those that a plan is for. ``note``: how it is, or why it failed.
+    """One thing that a plan is for. ``note``: how it is, or why the action failed.
 
-    ``id``: of the feed, subscription or dead letter; of a retrying subscription its
-    own.
+    ``id``: that of the feed, subscription or dead letter; a retrying subscription has
+    its own.
     """
 
     id: int
@@ -77,7 +77,7 @@ class PlannedItemJson(JsonObject):
 
 
 class PlanFilterJson(JsonObject):
-    """Which things a plan is for; what is null does not matter."""
+    """What a plan is for; a condition that is null does not count."""
 
     state: list[str] | None = None
     category: str | None = None
@@ -146,9 +146,9 @@ def _status(statuses: tuple[int, int] | None) -> str | None:
 class BulkPlanJson(JsonObject):
     """A plan, and how far it is.
 
-    ``count`` were found when it was made, with ``sample`` the first of them. ``done``
-    and ``failed`` of them so far, with ``failures`` the first that did. Once it is
-    done, ``left_out`` were not found any more; null until then.
+    ``count``: how many things were found when it was made; ``sample``: the first of
+    them. ``done``, ``failed``: how many so far; ``failures``: the first that failed.
+    ``left_out``: how many were not found any more; null until the plan is done.
     """
 
     id: int
@@ -235,8 +235,10 @@ class PlanRoutes(Routes):
         return self._answer(plan, HTTPStatus.CREATED)
 
     async def _filter(self, request: Request, body: PlanToMake) -> PlanFilter:
-        """The filter of a plan. Raises `InvalidValue`, and `Problem` if the token may
-        not make it."""
+        """The filter of a plan.
+
+        Raises `InvalidValue`, and `Problem` if the token may not make such a plan.
+        """
         principal, now = principal_of(request), self._clock.now()
         match body.feeds, body.subscriptions, body.deliveries:
             case FeedSelection() as feeds, None, None:
@@ -330,8 +332,11 @@ class PlanRoutes(Routes):
 
 
 def _is_shown(plan: BulkPlan, account: AccountId | None) -> bool:
-    """An administrator's plan is about those of all accounts: it is none of a token's
-    that may see those of its own ``account`` alone. None: an administrator asks."""
+    """Whether a token may see a plan. ``account``: its own; None: it may see all.
+
+    An administrator's plan is for things of all accounts, so the token of an account
+    sees only plans for the account's own subscriptions.
+    """
     if account is None:
         return True
     wanted = plan.wanted

@@ -1,4 +1,4 @@
-"""``/api/playground``: runs of the WebSub playground, with the messages that passed."""
+"""``/api/playground``: runs of the WebSub playground, with all their messages."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ EVERY_STEP = "all"
 
 
 class PlaygroundRunToStart(RequestBody):
-    """The body of ``POST /api/playground``. ``topic`` "": one of the playground's own;
-    ``hub``: the one that this names, "": this hub."""
+    """The body of ``POST /api/playground``.
+
+    ``topic`` "": one of the playground's own. ``hub``: the hub that this topic names;
+    "": this hub.
+    """
 
     topic: str = ""
     hub: str = ""
@@ -50,8 +53,9 @@ class PlaygroundRunToStart(RequestBody):
 class PlaygroundStepToMake(RequestBody):
     """The body of ``POST /api/playground/{id}/steps``.
 
-    ``step``: discover, subscribe, unsubscribe or publish; all: each in turn. ``title``
-    and ``text``: of the entry that is published, if the topic is the run's own.
+    ``step``: discover, subscribe, unsubscribe or publish; all: one after the other.
+    ``title`` and ``text``: of the entry that is published, if the topic is the run's
+    own.
     """
 
     step: str
@@ -62,8 +66,8 @@ class PlaygroundStepToMake(RequestBody):
 class PlaygroundMessageToSend(RequestBody):
     """The body of ``POST /api/playground/{id}/messages``: a request as it is written.
 
-    ``again``: the number of a message whose parts are taken where none are given.
-    ``headers``: one a line. A form is written as one parameter a line. ``sign``: with a
+    ``again``: the number of a message; parts that are not given are taken from it.
+    ``headers``: one a line. A form is written as one parameter a line. ``sign``: add a
     signature of the body.
     """
 
@@ -79,8 +83,8 @@ class PlaygroundMessageToSend(RequestBody):
 class PlaygroundManners(RequestBody):
     """The body of ``PATCH /api/playground/{id}``: what is not named stays as it is.
 
-    ``challenge`` and ``delivery``: how the callback answers. ``secret``: what it takes
-    for the secret of what comes; it is not shown.
+    ``challenge`` and ``delivery``: how the callback answers. ``secret``: the one that
+    the callback checks deliveries with from now on; it is not shown.
     """
 
     challenge: ChallengeManner | None = None
@@ -89,7 +93,7 @@ class PlaygroundManners(RequestBody):
 
 
 class RemarkJson(JsonObject):
-    """What is right or wrong with a message; ``section`` of WebSub, "" of none."""
+    """What is right or wrong with a message; ``section``: that of WebSub, or ""."""
 
     level: RemarkLevel
     text: str
@@ -97,7 +101,7 @@ class RemarkJson(JsonObject):
 
 
 class HttpMessageJson(JsonObject):
-    """``body``: how it begins, as text; ``size`` in bytes."""
+    """A request or an answer. ``body``: its beginning, as text; ``size``: its bytes."""
 
     line: str
     headers: list[list[str]]
@@ -114,8 +118,12 @@ class HttpMessageJson(JsonObject):
 
 
 class PlaygroundExchangeJson(JsonObject):
-    """A request, and its answer; null: ``error`` says why, or it is ``withheld`` as it
-    comes from an allowed network, and only operators are shown those."""
+    """A request and its answer.
+
+    ``response`` is null if there is none, and ``error`` says why. It is null too if it
+    is ``withheld``: it comes from an allowed network, and only operators are shown
+    those.
+    """
 
     number: int
     step: PlaygroundStep
@@ -143,10 +151,12 @@ class PlaygroundExchangeJson(JsonObject):
 
 
 class PlaygroundRunJson(JsonObject):
-    """A run. ``own_topic`` and ``callback``: its addresses, which hubs may be given;
-    ``hub``: the one that was found, "" as long as none is; ``forgotten``: messages that
-    are no longer kept; ``self_unreachable``: why the hub does not reach its own public
-    URL, "" if it does."""
+    """A run.
+
+    ``own_topic`` and ``callback``: its URLs, which hubs may be given. ``hub``: the one
+    that was found; "" until then. ``forgotten``: how many messages are no longer kept.
+    ``self_unreachable``: why the hub does not reach its own public URL; "" if it does.
+    """
 
     id: str
     account: str

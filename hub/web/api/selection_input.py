@@ -66,15 +66,15 @@ _STATES_OF_SUBSCRIPTIONS: Final[Mapping[str, tuple[SubscriptionHealth, ...]]] = 
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 Ids = Annotated[list[Id], msgspec.Meta(min_length=1, max_length=LARGEST_PAGE)]
-"""Never empty: an empty list could mean all as well as none."""
+"""Ids, at least one: an empty list could mean all as well as none."""
 
 
 class FeedSelection(RequestBody):
-    """Which feeds: all that is given must hold.
+    """Which feeds: those that meet every given condition.
 
     ``since``: in their state since then, or longer; ``within``: no longer than that.
-    Either is an age or a time. ``ids``: these alone. ``host``:
-    of the URL, without a port.
+    Either is an age or a time. ``ids``: only these. ``host``: of the URL, without a
+    port.
     """
 
     state: list[str] = msgspec.field(default_factory=list)
@@ -103,7 +103,10 @@ class FeedSelection(RequestBody):
 
 
 class SubscriptionSelection(RequestBody):
-    """Which subscriptions; as `FeedSelection`. ``account``: by its name."""
+    """Which subscriptions: those that meet every given condition; see feeds.
+
+    ``account``: by its name.
+    """
 
     state: list[str] = msgspec.field(default_factory=list)
     failing: bool = False
@@ -133,8 +136,10 @@ class SubscriptionSelection(RequestBody):
 
 
 class DeliverySelection(RequestBody):
-    """Which deliveries: those that a failed request was to make of which all holds that
-    is given; without anything all that callbacks did not get."""
+    """Which deliveries: those of failed requests that meet every given condition.
+
+    Without a condition: all that callbacks did not get.
+    """
 
     status: str = ""
     host: str = ""
@@ -157,9 +162,9 @@ class DeliverySelection(RequestBody):
 
 
 async def account_named(request: Request, tokens: TokenService, name: str) -> AccountId:
-    """The caller's own account, or another one, which an administrator may name.
+    """The account that a request names, which only an administrator may for others.
 
-    ``name`` "": its own. Raises `Problem` and `InvalidValue`.
+    ``name`` "": the caller's own. Raises `Problem` and `InvalidValue`.
     """
     principal = principal_of(request)
     if not name or name.lower() == principal.account.name:
@@ -205,8 +210,10 @@ _STATUS = re.compile(r"([1-5])(?:xx|([0-9]{2}))")
 
 
 def _statuses(text: str) -> tuple[int, int] | None:
-    """The first and the last status that ``404``, ``5xx`` or ``none`` names; None if
-    the text is empty."""
+    """The first and the last status that ``404``, ``5xx`` or ``none`` stands for.
+
+    None for an empty text. Raises `InvalidValue`.
+    """
     if not text:
         return None
     if text == "none":
@@ -303,7 +310,7 @@ DELIVERY_LIST: Final = (
         largest=LARGEST_ID,
     ),
 )
-"""The parameters of lists."""
+"""Parameters of a list of failed requests."""
 
 
 def query_feeds(request: Request) -> FeedSelection:
@@ -363,8 +370,10 @@ SENT_LIST: Final = (
 
 
 def query_sent(request: Request, now: datetime) -> tuple[AttemptFilter, int | None]:
-    """The deliveries asked for, and the id before which the page begins; None: the
-    first page. Raises `InvalidValue`."""
+    """The filter of the query, and the id before which the page begins.
+
+    The id is None for the first page. Raises `InvalidValue`.
+    """
     before = query_number(request, "before", 0, LARGEST_ID)
     return query_deliveries(request).filter(now), before or None
 
@@ -387,7 +396,7 @@ ATTEMPT_LIST: Final = (
 
 
 def query_attempts(request: Request, now: datetime) -> AttemptRange:
-    """The attempts asked for. Raises `InvalidValue`."""
+    """The attempts that the query asks for. Raises `InvalidValue`."""
     query = request.query_params
     outcome = query_choice(request, "outcome", AttemptOutcome)
     before = read_place(query.get("before", ""))
@@ -410,8 +419,11 @@ SPAN: Final = (
 
 
 def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
-    """Start and end of the span, neither before `EARLIEST` nor later than `AHEAD`, so
-    that the spans beside it are valid times as well. Raises `InvalidValue`."""
+    """Start and end of the span. Raises `InvalidValue`.
+
+    Neither is before `EARLIEST` or later than `AHEAD`, so that the spans beside this
+    one are valid times as well.
+    """
     query = request.query_params
     until = moment_named("until", query.get("until", ""), now) or now
     until = min(max(until, EARLIEST), now + AHEAD)
@@ -436,7 +448,7 @@ def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
 
 
 def query_order(request: Request, first: Sort) -> tuple[Sort, ListPlace | None]:
-    """The order of a list, ``first`` unless it is named, and where its page begins.
+    """The order of a list, ``first`` by default, and where its page begins.
 
     Raises `InvalidValue`.
     """
@@ -469,8 +481,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def read_place(text: str) -> tuple[datetime, int] | None:
-    """The place where a page of requests begins; None: the first. Raises
-    `InvalidValue`."""
+    """The place where a page of requests begins; None: the first page.
+
+    Raises `InvalidValue`.
+    """
     if not text:
         return None
     found = _PLACE.fullmatch(text)

@@ -1,4 +1,4 @@
-"""How the hub was over time, and which entries were committed when."""
+"""How the hub was over time, and which entries were committed in a span of time."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ NAMES: Final = (*SeriesName, *DelayName)
 
 
 class LineJson(JsonObject):
-    """A series in buckets of ``step`` seconds from ``since`` on: of each the mean, the
-    lowest mean and the highest value of what it was summed up from; null where nothing
-    was measured."""
+    """A series, in buckets of ``step`` seconds from ``since`` on.
+
+    Each bucket has the mean, the lowest mean and the highest value of its measurements,
+    or null if there were none.
+    """
 
     name: SeriesName
     what: str
@@ -71,9 +73,12 @@ class LineJson(JsonObject):
 
 
 class DelayLineJson(JsonObject):
-    """Of new entries, how many took how long, in buckets of ``step`` seconds from
-    ``since`` on: ``counts`` of each by bin, of which ``bounds`` are the upper ends, in
-    seconds, of all but the last; and what half and 99 of 100 took at most."""
+    """How long new entries took, in buckets of ``step`` seconds from ``since`` on.
+
+    ``counts``: for each bucket, the entries in each bin; ``bounds``: the upper ends of
+    all bins but the last, in seconds. ``p50``, ``p99``: what half of the entries and 99
+    of 100 took at most.
+    """
 
     name: DelayName
     since: Time
@@ -102,10 +107,13 @@ class SeriesJson(JsonObject):
 
 
 class CommittedEntryJson(JsonObject):
-    """``position`` of the record that tells of it, and its ``kind``.
-    ``publication_to_commit`` in seconds: null without a believable date.
-    ``commit_to_delivery``: until the first callback answered with 2xx, at most so long
-    unless it is ``exact``; null while none has, or if that took a retry."""
+    """An entry that was committed, and how late it was.
+
+    ``position`` and ``kind``: those of the record that tells of it.
+    ``publication_to_commit``: in seconds; null without a believable date.
+    ``commit_to_delivery``: seconds until the first callback answered with 2xx, or if
+    not ``exact`` at most so many; null if none has, or only after a retry.
+    """
 
     id: EntryId
     title: str
@@ -139,7 +147,8 @@ class CommittedEntryJson(JsonObject):
 
 
 class CommittedEntriesJson(JsonObject):
-    """``next``: the ``cursor`` of the page after it; null: there are no more."""
+    """A page of entries. ``next``: the ``cursor`` of the next page, null after the
+    last."""
 
     entries: list[CommittedEntryJson]
     next: str | None
@@ -275,5 +284,5 @@ def _moment(buckets: Buckets) -> datetime:
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    """The values to six figures: measured values have no more, like single floats."""
+    """The values with six digits: measurements have no more, like single floats."""
     return [None if each is None else float(f"{each:.6g}") for each in values]

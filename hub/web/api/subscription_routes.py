@@ -85,7 +85,8 @@ from storage.records import (
 class SubscriptionToAdd(RequestBody):
     """The body of ``POST /api/subscriptions``.
 
-    ``account``: "" for one's own. Without a ``secret``, one that is there stays.
+    ``account`` "": the caller's own. Without a ``secret``, a subscription that exists
+    keeps its secret.
     """
 
     callback: str
@@ -101,7 +102,7 @@ class SubscriptionToAdd(RequestBody):
 class SubscriptionToEdit(RequestBody):
     """The body of ``PATCH /api/subscriptions/{id}``: what is not named stays as it is.
 
-    ``secret`` "": it has none any more.
+    ``secret`` "": it is removed.
     """
 
     secret: str | None = None
@@ -114,8 +115,8 @@ class SubscriptionToEdit(RequestBody):
 class EventsToSubscribe(RequestBody):
     """The body of ``POST /api/events/subscriptions``.
 
-    ``types`` may be ``*`` and such as ``feed.*``. Without a ``secret`` the hub makes
-    one.
+    ``types``: types of events, groups of them such as ``feed.*``, or ``*`` for all.
+    Without a ``secret`` the hub makes one.
     """
 
     callback: str
@@ -134,15 +135,19 @@ class Replay(RequestBody):
 
 
 class SecretToRotate(RequestBody):
-    """The body of ``POST /api/subscriptions/{id}/secret``. ``secret`` "": the hub makes
-    one."""
+    """The body of ``POST /api/subscriptions/{id}/secret``.
+
+    ``secret`` "": the hub makes one.
+    """
 
     secret: str = ""
 
 
 class SubscriptionJson(JsonObject):
-    """What a callback is told of, and how. ``events``: of a subscription to these, and
-    not to a topic."""
+    """What a callback is told of, and how.
+
+    ``events``: the types of events, if it is subscribed to these and not to a topic.
+    """
 
     id: int
     callback: str
@@ -187,9 +192,9 @@ class SubscriptionHealthReportJson(JsonObject):
 
 
 class SubscribedJson(SubscriptionJson):
-    """A subscription, how it and its topic's feed are, and when that is fetched next.
+    """A subscription, its state, and its topic's feed, with when that is fetched next.
 
-    ``added``: it was not there before.
+    ``added``: the subscription did not exist before.
     """
 
     added: bool
@@ -198,21 +203,27 @@ class SubscribedJson(SubscriptionJson):
 
 
 class SubscribedToEventsJson(SubscriptionJson):
-    """A subscription to events. ``secret``: the one that the hub has made for it, which
-    is shown this once; "": it made none."""
+    """A subscription to events.
+
+    ``secret``: the one that the hub has made, which is shown this once; "": it made
+    none.
+    """
 
     secret: str
 
 
 class RotatedSecretJson(SubscriptionJson):
-    """A subscription with another secret. ``secret``: the one that the hub has made for
-    it, which is shown this once; "": it made none."""
+    """A subscription with another secret.
+
+    ``secret``: the one that the hub has made, which is shown this once; "": it made
+    none.
+    """
 
     secret: str
 
 
 class ListedSubscriptionJson(SubscriptionJson):
-    """A subscription, and how it is."""
+    """A subscription, and its state."""
 
     health: SubscriptionHealthReportJson
 
@@ -223,8 +234,11 @@ class ListedSubscriptionJson(SubscriptionJson):
 
 
 class DeliveryLagJson(JsonObject):
-    """Records that a subscription wants and was not sent, and for how long the first of
-    them has waited; with ``has_more`` there are more records."""
+    """Records that a subscription wants and was not sent yet.
+
+    ``seconds``: for how long the first of them has waited; ``has_more``: there are more
+    records than these.
+    """
 
     records: int
     has_more: bool
@@ -271,9 +285,12 @@ class SubscriptionReportJson(ListedSubscriptionJson):
 
 
 class SubscriptionsJson(JsonObject):
-    """A page of subscriptions, as `FeedsJson` has one of feeds.
+    """A page of subscriptions.
 
-    With ``search`` a page may be short, or empty, and not the last one.
+    ``cursor``: that of the following page, null after the last. ``next``: the ``after``
+    of that page, in a list by id. ``total``: how many the filter finds; null if they
+    are too many to be counted. With ``search`` a page that is short, or empty, need not
+    be the last one.
     """
 
     subscriptions: list[ListedSubscriptionJson]

@@ -1,4 +1,5 @@
-"""``/api/tokens`` and ``/api/login-links``: what opens the hub for whom."""
+"""``/api/tokens`` and ``/api/login-links``: tokens of accounts, and links that log
+in."""
 
 from __future__ import annotations
 
@@ -45,8 +46,7 @@ class TokenToAdd(RequestBody):
     )
 
     def requested_scopes(self) -> frozenset[TokenScope]:
-        """The scopes, given by either name. Raises `InvalidValue` if both names are
-        used."""
+        """The scopes, by either name. Raises `InvalidValue` if both names are given."""
         if self.scopes and self.rights:
             raise InvalidValue("rights", "either rights or scopes, its present name")
         return frozenset(self.scopes or self.rights)
@@ -90,7 +90,7 @@ class TokenJson(JsonObject):
 
 
 class CreatedTokenJson(TokenJson):
-    """``token`` is shown this once."""
+    """A new token. ``token``: the token itself, which is shown this once."""
 
     token: str
 
@@ -103,8 +103,10 @@ class TokensJson(JsonObject):
 
 
 class LoginLinkJson(JsonObject):
-    """A link that logs a browser in, once: to ``/admin``, or without the scope `admin`
-    to ``/account``."""
+    """A link that logs a browser in, once.
+
+    It leads to ``/admin``, or for a token without the scope `admin` to ``/account``.
+    """
 
     url: str
     expires_at: Time
@@ -194,6 +196,6 @@ class TokenRoutes(Routes):
         answers={201: LoginLinkJson},
     )
     async def make_link(self, request: Request) -> Response:
-        """The session that it begins ends with the token that made the link."""
+        """Make a link. The session it begins ends with the token that made the link."""
         link = await self._sessions.make_link(principal_of(request))
         return json_response(LoginLinkJson.of(link), HTTPStatus.CREATED, is_secret=True)
