@@ -140,7 +140,7 @@ class TimeScale:
     """What plots of the same time have in common.
 
     ``since``, ``until``: Unix seconds at the left and the right; ``step``: seconds of a
-    bucket; ``middles``: where the middles of the buckets are; ``starts``: when the hub
+    bucket; ``middles``: where the middles of the buckets are; ``starts``: where the hub
     was started.
     """
 
