@@ -402,7 +402,7 @@ def has_news(news: EntryDiff) -> bool:
 
 
 def written_entries(news: EntryDiff) -> tuple[Entry, ...]:
-    """Entries to store, with updates that are not logged."""
+    """Entries to store, including updates that are not logged."""
     return (*(update.entry for update in news.updates), *news.new)
 
 

@@ -132,7 +132,7 @@ def _halfway(since: datetime, at: datetime) -> datetime:
 
 
 def posting_rate(posting: Posting, now: datetime) -> float:
-    """The rate in entries a day: the larger of
+    """The rate in entries a day, the larger of two:
 
         (A + 1/2) / (S + 2.5 days)    and    (b + 1/2) / (S + 2.5 days / (1 + b)²)
 
