@@ -44,13 +44,13 @@ MEANINGS: Final[Mapping[EventType, str]] = {
 }
 
 TEST_TYPE: Final = "hub.test"
-"""Of a test delivery; nobody subscribes to it."""
+"""The type of a test delivery; nobody subscribes to it."""
 
 # --- which of them a webhook takes ---
 
 EVERY_TYPE: Final = "*"
 EVENT_TOPIC: Final = "events:"
-"""How the topic of a webhook for events begins. No request ever asks for it."""
+"""The beginning of the topics of webhooks for events. No request ever asks for them."""
 
 
 def _family(type: str) -> str:
@@ -62,7 +62,7 @@ SELECTABLE: Final = (EVERY_TYPE, *FAMILIES, *EventType)
 
 
 def read_event_types(given: Sequence[str], field: str) -> tuple[str, ...]:
-    """Types and wildcards in one order, without those that a wildcard covers.
+    """Read types and wildcards; in a fixed order, without types that a wildcard covers.
 
     Raises `InvalidValue` naming the field.
     """
@@ -79,19 +79,19 @@ def read_event_types(given: Sequence[str], field: str) -> tuple[str, ...]:
 
 
 def event_topic(types: Sequence[str]) -> str:
-    """``types``: as `read_event_types` has them."""
+    """The topic of a webhook for these types, as `read_event_types` returns them."""
     return EVENT_TOPIC + ",".join(types)
 
 
 def types_of_topic(topic: str) -> tuple[str, ...]:
-    """Empty for a topic that is none of events."""
+    """The types that a topic takes; empty if it is not a topic of events."""
     if not topic.startswith(EVENT_TOPIC):
         return ()
     return tuple(topic.removeprefix(EVENT_TOPIC).split(","))
 
 
 def takes(topic: str, type: EventType) -> bool:
-    """Whether events of the type are told under the topic."""
+    """Whether a webhook with this topic takes events of the type."""
     return not {type, *_wildcards(type)}.isdisjoint(types_of_topic(topic))
 
 

@@ -36,9 +36,10 @@ from protocols.xml_syntax import XmlWriter
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The size of one list."""
 MOST_FEEDS: Final = 100_000
-"""In one list, and in all that it includes."""
+"""The most feeds of one list with all that it includes."""
 MOST_INCLUSIONS: Final = 1_000
-"""In one list. Far more than are ever read; making all absolute takes seconds."""
+"""The most inclusions of one list: far more than are ever read, as making their URLs
+absolute takes seconds."""
 LONGEST_CATEGORY: Final = 200
 """Characters."""
 SLASH_IN_NAME: Final = "\u2215"

@@ -40,7 +40,7 @@ SOUGHT_RECORDS: Final = 2_000
 """Records of its feed, from its publication on, in which an entry is looked for."""
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_RECORDS: Final = 10
-"""The first that tell of an entry: only their deliveries are looked for."""
+"""The first records that tell of an entry: only their deliveries are shown."""
 SHOWN_ATTEMPTS: Final = 20
 """The last attempts at a record for one subscription."""
 NOTED_WITHIN: Final = timedelta(seconds=60)
@@ -84,8 +84,8 @@ class EntryReport:
 
     @property
     def believed(self) -> datetime | None:
-        """When it was published, as far as the hub believes its date; of one whose
-        records are no longer known, what the date says."""
+        """When the entry was published, if the hub believes its date; if its records
+        are no longer known, what the date says."""
         if not self.records:
             return self.published
         return publication_of(self.entry, self.published, self.records[0].at)

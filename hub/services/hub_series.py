@@ -104,7 +104,7 @@ class HubSeries:
         """Whether everything that was kept before this start has been read."""
         self._levels: dict[SeriesName, float] = {}
         self._unsaved: dict[bool, SeriesSample] = {}
-        """By whether they are fine ones."""
+        """Samples to be written: True: of ten seconds, False: of five minutes."""
         self._has_unsaved = asyncio.Event()
         self._counted = self._count()
         self._counted_at = clock.monotonic()
@@ -190,8 +190,8 @@ class HubSeries:
             await asyncio.sleep(0)
 
     def _sum_up_before(self) -> None:
-        """Sum up the five minutes that the hub did not see the end of. The last of them
-        is saved: those before it were, unless the hub was killed twice in an hour."""
+        """Sum up the five minutes whose end the hub did not see. Only the last of them
+        is saved: earlier ones were, unless the hub was killed twice in an hour."""
         _, tens, coarse = self._series.rings
         first = max(tens.begun * tens.step // coarse.step, coarse.latest + 1)
         for slot in range(first, int(self._clock.unix()) // coarse.step):
@@ -240,7 +240,7 @@ class HubSeries:
         self._has_unsaved.set()
 
     def _count_open(self) -> None:
-        """Count the delays of the ten seconds that are not over, for who looks now."""
+        """Count the delays of ten seconds that are not over, for whoever looks now."""
         counted = self._count_delays()
         if counted != self._delays:
             tens = self._series.rings[1]
@@ -276,7 +276,7 @@ class HubSeries:
         )
 
     def _count(self) -> dict[SeriesName, float]:
-        """The values that only grow."""
+        """The values of counters, which only grow."""
         metrics = self._metrics
         entries, deliveries, polls = metrics.entries, metrics.deliveries, metrics.polls
         return {

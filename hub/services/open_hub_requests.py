@@ -44,8 +44,9 @@ SHOWN_ATTEMPTS = 20
 MOST_PENDING = 20_000
 MOST_PENDING_OF_HOST = 2_000
 MOST_PENDING_OF_ASKER = 2_000
-"""Of one address, or of one account, so that nobody fills the whole queue."""
-"""How many requests may wait for their callbacks to answer; any more are refused."""
+"""How many requests may wait for their callbacks to answer: in all, of one callback
+host, and of one address or account, so that nobody fills the whole queue. Any more are
+refused."""
 
 MOST_PARTS = 500
 """Feeds of parts of a page that are fetched after a ping."""

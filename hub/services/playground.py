@@ -132,7 +132,7 @@ _BRINGS: Final[Mapping[PlaygroundStep, PlaygroundStep]] = {
     PlaygroundStep.UNSUBSCRIBE: PlaygroundStep.VERIFY,
     PlaygroundStep.PUBLISH: PlaygroundStep.NOTIFY,
 }
-"""The messages that a hub sends in answer to them."""
+"""The messages that hubs send in answer to these steps."""
 
 log = structlog.get_logger()
 

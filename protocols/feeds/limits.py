@@ -16,19 +16,19 @@ Item = TypeVar("Item")
 
 MAX_BODY_BYTES = 20_000_000
 MAX_ENTRIES = 5_000
-"""Per document; the newest are kept, or the first if none has a date."""
+"""The most entries of a document; the newest are kept, the first if none has a date."""
 MAX_MARKUP = 1_000_000
 """Tags of an XML document, or values of a JSON document. Each costs about 100 bytes
 of memory, however short it is written."""
 MAX_ATTRIBUTES = 100
-"""Of an element that is kept as an extension; the first ones are kept."""
+"""The most attributes of an element kept as an extension; the first are kept."""
 MAX_EXTENSION_DEPTH = 16
 MAX_DEPTH = 256
 """Levels of elements; the same as libxml2's limit."""
 MAX_JSON_DEPTH = 1_024
 """The same as orjson's limit."""
 MAX_TEXT_BYTES = 10_000_000
-"""In one text or attribute; the same as libxml2's limit."""
+"""The most bytes of one text or attribute; the same as libxml2's limit."""
 _NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
 
 

@@ -16,14 +16,14 @@ SHARED_HEADERS_KEPT = 256
 class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     """A notification that is about to be sent.
 
-    ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
-    over retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix
-    seconds. ``former_secret``: what the secret has replaced a short time ago, so that
-    receivers may know the one or the other. ``algorithm``: one of
-    `protocols.websub.signatures.SIGNINGS`. ``missed`` are the first and last position
-    of records that were trimmed before this subscriber got them. ``credits``: what is
-    left to the subscriber's account; ``expires``: when the subscription does, in Unix
-    seconds. ``is_test``: it is no news, somebody tries the callback.
+    ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same over
+    retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix seconds.
+    ``former_secret``: the secret that was replaced a short time ago, since receivers
+    may know either. ``algorithm``: one of `protocols.websub.signatures.SIGNINGS`.
+    ``missed`` are the first and last position of records that were trimmed before this
+    subscriber got them. ``credits``: what is left to the subscriber's account;
+    ``expires``: when the subscription does, in Unix seconds. ``is_test``: it is no
+    news, somebody tries the callback.
     """
 
     topic: str

@@ -116,9 +116,10 @@ def _links_of_document(
 
 
 def _link_elements(headers: Headers, body: bytes) -> Iterator[Element]:
-    """Those of a feed itself, not of its entries; of a page those of its head.
+    """The link elements of a feed itself, not of its entries, or of a page's head.
 
-    A document type could define entities: then it is read as a page, where none are.
+    A document with a document type, which could define entities, is read as a page,
+    where these have no effect.
     """
     start = body[:1_000].lstrip().lower()
     is_marked = start.startswith((b"<?xml", b"<rss", b"<feed"))
@@ -135,7 +136,7 @@ def _link_elements(headers: Headers, body: bytes) -> Iterator[Element]:
 
 
 def _xml_tree(body: bytes) -> etree._Element | None:
-    """The tree of a document; None if it has not even an element."""
+    """The tree of a document; None if it has no element at all."""
     parser = etree.XMLParser(**SAFE, recover=True)
     try:
         root: etree._Element | None = etree.fromstring(body, parser)
@@ -184,7 +185,7 @@ def _review_selves(url: str, where: str, links: TopicLinks) -> Iterator[Remark]:
 
 
 def review_hub_request(url: str, parameters: Parameters) -> tuple[Remark, ...]:
-    """What a hub at this URL is asked for."""
+    """Remarks on a request to the hub at this URL."""
     if parameters.get("hub.mode") == "publish":
         return ()
     missing = [
@@ -205,7 +206,7 @@ def review_hub_request(url: str, parameters: Parameters) -> tuple[Remark, ...]:
 
 
 def review_hub_answer(mode: str, status: int, headers: Headers) -> tuple[Remark, ...]:
-    """``mode``: what the hub was asked for."""
+    """Remarks on a hub's answer; ``mode``: what the hub was asked for."""
     is_taken = 200 <= status < 300
     if mode == "publish":
         return (_review_ping(status, is_taken=is_taken),)
@@ -242,8 +243,8 @@ def _review_redirect(status: int, headers: Headers) -> Remark:
 
 
 def review_question(parameters: Parameters, topic: str) -> tuple[Remark, ...]:
-    """What a hub asks a callback, or tells it when it refuses. ``topic``: as it was in
-    the request to the hub; "" if that is not known."""
+    """Remarks on a hub's question to a callback, or on its refusal. ``topic``: as it
+    was in the request to the hub; "" if that is not known."""
     mode, asked = parameters.get("hub.mode", ""), parameters.get("hub.topic", "")
     if mode not in ("subscribe", "unsubscribe", "denied"):
         return (_bad("hub.mode is not subscribe, unsubscribe or denied", "5.3"),)
@@ -280,7 +281,7 @@ def _review_challenge(challenge: str) -> Remark:
 def review_confirmation(
     mode: str, status: int, headers: Headers, body: bytes, challenge: str
 ) -> tuple[Remark, ...]:
-    """What a callback answers to a hub's question."""
+    """Remarks on a callback's answer to a hub's question."""
     if mode == "denied":
         return (_note(f"the callback answers {status}; a hub does not mind", "5.2"),)
     if 300 <= status < 400:
@@ -318,8 +319,8 @@ def _difference(body: bytes, challenge: str) -> str:
 
 
 def check_signature(header: str, secret: str, body: bytes) -> SignatureCheck | None:
-    """Whether a signature is right; None for a header without a known algorithm, or
-    without a secret."""
+    """Compare a signature with the right one; None for a header without a known
+    algorithm, or without a secret."""
     algorithm, _, digest = header.strip().partition("=")
     if algorithm.lower() not in ALGORITHMS or not secret:
         return None
@@ -336,7 +337,8 @@ def check_signature(header: str, secret: str, body: bytes) -> SignatureCheck | N
 def review_notification(
     headers: Headers, body: bytes, *, secret: str, topic: str
 ) -> tuple[Remark, ...]:
-    """``secret`` "": none was given to the hub. ``topic`` "": it is not known."""
+    """Remarks on a notification. ``secret`` "": none was given to the hub. ``topic``
+    "": it is not known."""
     type = headers.get("content-type", "")
     found = [
         _good(f"{len(body)} bytes of {type}", "7")
@@ -378,7 +380,7 @@ def _review_signature(header: str, secret: str, body: bytes) -> Remark:
 
 
 def review_acknowledgement(status: int) -> tuple[Remark, ...]:
-    """What a callback answers to a notification."""
+    """Remarks on a callback's answer to a notification."""
     if 200 <= status < 300:
         return (_good(f"the callback takes it: {status}", "7"),)
     if status == 410:
