@@ -18,8 +18,8 @@ class SubscriptionsEnded(msgspec.Struct, frozen=True):
 
 
 class PauseChanged(msgspec.Struct, frozen=True):
-    """A subscription was paused or resumed. Its end is told by `SubscriptionsEnded`
-    alone."""
+    """A subscription was paused or resumed. `SubscriptionsEnded` alone reports its
+    end."""
 
     id: SubscriptionId
     is_paused: bool

@@ -99,7 +99,7 @@ class PushRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How well a feed was pushed; it decides how rarely the feed is polled."""
 
     proofs: int = 0  # consecutive pushes of news that no poll had found
-    needed: int = 2  # so many proofs are believed
+    needed: int = 2  # proofs after which the hub is believed
     brought: int = 0  # all pushes of news that no poll had found
     late: int = 0  # pushes of news that a poll had just found
     foreign: int = 0  # pushes of documents that are not the feed's

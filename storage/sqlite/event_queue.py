@@ -100,8 +100,8 @@ def queue_endings(
 
 
 def queue_given_up(given_up: NewDeadLetter, connection: sqlite3.Connection) -> None:
-    """Queue an event before a subscription becomes exhausted. One that is exhausted
-    already causes none: each new record is a single try."""
+    """Queue an event before a subscription becomes exhausted. An exhausted one causes
+    no more: each new record is a single try."""
     if not are_wanted(connection):
         return
     told = connection.execute(

@@ -566,7 +566,7 @@ def _edit(
     now: int,
     connection: sqlite3.Connection,
 ) -> tuple[Row | None, list[SubscriptionId]]:
-    """The feed's row, None if there is none, and the subscriptions that have ended."""
+    """Edit a feed; returns its row, or None, and the subscriptions that have ended."""
     changed = connection.execute(
         "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
         " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"

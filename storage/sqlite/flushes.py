@@ -92,7 +92,7 @@ def _note_changed(
 def _acknowledge_all(
     outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
 ) -> set[tuple[int, int] | None]:
-    """Store all outcomes; returns the chunk and lease of those whose lease is lost."""
+    """Store all outcomes; returns chunk and lease of each chunk whose lease is lost."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         packed = (outcome.index, pack_outcome(outcome))

@@ -14,7 +14,7 @@ _TYPES: Final = {each.name: each.type for each in fields(Polling)}
 
 
 def _part_of(name: str, members: tuple[str, ...]) -> Any:
-    """A class of these fields of a polling state, for the encoder."""
+    """A struct type with these fields of a polling state, for the encoder."""
     return msgspec.defstruct(name, [(each, _TYPES[each]) for each in members])
 
 

@@ -209,5 +209,5 @@ def _second_names(file: Path) -> Iterator[Path]:
 
 
 def _written_for(path: Path) -> tuple[Path, ...]:
-    """What is written under a name, without the key, which an opening may take over."""
+    """The files written under a name, except the key: an opening may take that over."""
     return path, with_ending(path, "-journal"), with_ending(key_path(path), ".partial")

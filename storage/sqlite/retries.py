@@ -18,7 +18,7 @@ END = 2**63 - 1
 """Above every position."""
 
 Skipped = tuple[int | None, int | None]
-"""Positions (after, to] that do not count; (None, None) is none."""
+"""Positions (after, to] that are skipped; (None, None): none are."""
 
 # --- what is wanted ---
 
@@ -201,7 +201,7 @@ def _set_back(
     now: int,
     connection: sqlite3.Connection,
 ) -> bool:
-    """Set an open retry back before the range; False if there is none.
+    """Set an open retry back before the range; returns False if there is none.
 
     The retry must stand right behind the range. Raises `StorageBusy`.
     """
@@ -257,8 +257,8 @@ def _open(
 def discard_retry(
     subscription_id: int, now: int, connection: sqlite3.Connection
 ) -> bool:
-    """Close the retry at fan-out's position; False if there is none. A try under way
-    will find that it has lost its lease."""
+    """Close the retry at fan-out's position; returns False if there is none. A try
+    under way will find that it has lost its lease."""
     is_open = connection.execute(
         "SELECT 1 FROM stragglers WHERE subscription_id = ?", (subscription_id,)
     ).fetchone()

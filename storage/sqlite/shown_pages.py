@@ -110,7 +110,7 @@ class _Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class _Touched:
-    """What this unit of work has changed of a page."""
+    """What this unit of work has changed about a page."""
 
     has_moved: bool = False  # whether an entry has come or gone
     sections: dict[str, None] = field(default_factory=dict)  # in the order of entries

@@ -101,7 +101,7 @@ def end_all(
     now: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """End those that have not ended yet; their retries go with them."""
+    """End those that have not ended yet, and delete their retries."""
     queue_endings(ids, reason, now, connection)
     listed = pack_ids(ids)
     connection.execute(

@@ -84,7 +84,7 @@ class StatementRun:
         return rest
 
     def fail(self, error: Exception) -> None:
-        """Fail all of it; what had failed before keeps its own error."""
+        """Fail the whole run; errors that it had before are kept."""
         self.results = []
         self.errors = {index: error for index in range(len(self.work))} | self.errors
 
@@ -116,8 +116,8 @@ class StatementRun:
     def _call_then(self, index: int, result: Any) -> Exception | None:
         """Call ``then``.
 
-        An error that it raises is its caller's, or the loop's if nobody waits. The
-        others of the group are told all the same.
+        An error that it raises goes to the caller, or to the loop if nobody waits. The
+        other callers of the group get their results all the same.
         """
         future = self.futures[index]
         try:
@@ -199,7 +199,7 @@ class GroupCommits:
     def _assign(self, run: StatementRun) -> bool:
         """Run all assignments as one statement.
 
-        False if it failed; then nothing of it is stored.
+        Returns False if it failed; then nothing of it is stored.
         """
         try:
             self._connection.execute(run.kind, (assigned(run.work),))
@@ -448,7 +448,7 @@ class Writer:
         return False
 
     def _next_group(self) -> list[StatementRun]:
-        """What waits, oldest first, as far as it fits into one COMMIT."""
+        """The waiting work, oldest first, as much as fits into one COMMIT."""
         if self._urgent:
             return [self._urgent.popleft()]
         group, self._rest = self._rest, []

@@ -7,7 +7,8 @@ SCHEDULE = (
     *(1_800.0, 7_200.0, 18_000.0, 36_000.0, 36_000.0),
 )
 """Seconds to wait after the first failure, the second, …; then the hub gives up. The
-first waits suit a subscriber that restarts, the last one that is down for a day."""
+first waits suit a subscriber that restarts, the last ones a subscriber that is down for
+a day."""
 
 FAILURES_ALLOWED = len(SCHEDULE)
 """After so many failures the next one is the last. An exhausted subscription has

@@ -217,7 +217,7 @@ class DayCounts(TypedDict):
 
 
 def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
-    """What is left of the day's quota; an entry that exceeds it in part is sent."""
+    """What is left of the day's quota; the entry that uses up the bytes is whole."""
     notified, kept = _used(before, at)
     return EntryQuota(
         entries=max(0, rules.entries_of_day - notified),

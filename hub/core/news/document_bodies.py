@@ -21,7 +21,7 @@ def whole_body(fetched: Fetched, type_of_it: str) -> DocumentWrite:
 
 
 def news_body(fetched: Fetched, document: ParsedFeed) -> DocumentWrite:
-    """The document of a feed, or the part of it that the feed is."""
+    """The document of a feed; of a feed that is a part of it, only that part."""
     if document.format is FeedFormat.PART:
         return part_body(document.entries[0])
     return whole_body(fetched, document.format.media_type)

@@ -174,7 +174,7 @@ def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
 def _in_order(
     document: ParsedFeed, known: SeenSet, day: int
 ) -> Iterator[tuple[Entry | None, Sighting]]:
-    """The document's entries; one that was not read again is as it was last seen."""
+    """The document's entries; one that was not read again has its last sighting."""
     entries = iter(document.entries)
     for key in document.outline.keys if document.outline else ():
         if key:
@@ -242,7 +242,7 @@ def _rekey(
     *,
     is_reformatted: bool,
 ) -> dict[int, int]:
-    """New keys of known entries, each with the former one, which is known no more."""
+    """New keys of known entries, each with the former key, which is then forgotten."""
     sources = {key: entry.id_source for key, entry in unknown.items()}
     rekeyed = find_continued(known, here, shared, sources) if shared else {}
     if known.is_former:

@@ -28,7 +28,7 @@ _MASK: Final = 2**64 - 1
 
 
 class _Slice(NamedTuple):
-    """25 bytes for an entry as it was read once from the bytes with this hash."""
+    """An entry that was read once from the bytes with this hash; packed in 25 bytes."""
 
     slice: int
     key: int

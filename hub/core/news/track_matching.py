@@ -57,10 +57,10 @@ class QueryIndex(Generic[Name]):
         return len(self._queries)
 
     def add(self, name: Name, query: Query) -> None:
-        """Add a query, or put it in the place of the one that has its name."""
+        """Add a query, or replace the one with its name."""
         self.remove(name)
         keys = _requirement(query.root, self._share_of).keys
-        self._queries[name] = query, tuple(keys)  # as a set the collector would walk it
+        self._queries[name] = query, tuple(keys)  # the collector would walk over a set
         rest = None if _is_one_word(query.root) else query.root
         for key in keys:
             self._waiting.setdefault(key, {})[name] = rest

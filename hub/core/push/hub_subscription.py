@@ -172,7 +172,7 @@ class PushFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def push_facts(upstream: FeedPush | None, now: datetime) -> PushFacts | None:
-    """How a feed is pushed; None for one that nobody could push."""
+    """How a feed is pushed; None for a feed that nobody could push."""
     if upstream is None or upstream.push.offer is None:
         return None
     push, record = upstream.push, upstream.push.record

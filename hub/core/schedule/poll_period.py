@@ -1,4 +1,4 @@
-"""When a feed is polled next, every term of it named.
+"""When a feed is polled next, with every term of the computation named.
 
 A feed is polled when the entries it is expected to have posted will have waited,
 together and weighed by its subscribers, for the price θ of a poll:
@@ -382,7 +382,7 @@ def _settling_in(
     """The longest wait of a feed that is new.
 
     The first of these polls shows whether its server answers 304. If it does not, a
-    document that is not small is sent no more often than its floor allows.
+    large document is requested no more often than its floor allows.
     """
     is_first = polling.last_success == polling.settling_since
     is_sizeable = polling.body_bytes >= SIZEABLE_BODY and not polling.answers_304

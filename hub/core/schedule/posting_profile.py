@@ -321,12 +321,12 @@ def count_habits(
 
 
 def _factor(count: float, total: float, parts: int, prior: float) -> float:
-    """What a feed's own profile makes of a rate, shrunk to an even one."""
+    """The factor of a feed's own profile on a rate, shrunk to an even one."""
     return (parts * count + prior) / (total + prior)
 
 
 class Prior(msgspec.Struct, frozen=True, kw_only=True):
-    """What the habits of all feeds count for before a feed's own: k g24 and k g7."""
+    """The weight of all feeds' habits before a feed's own: k g24 and k g7."""
 
     hours: Counts
     days: Counts

@@ -219,7 +219,7 @@ _EARLIEST: Final = 1970
 
 
 def index_is_same(session: OpenFeederSession) -> Part[bool]:
-    """Whether every page of the index is as it was when it was last walked.
+    """Whether no page of the index has changed since it was last walked.
 
     A comparison that does not fit into one visit goes on in the next one.
     """

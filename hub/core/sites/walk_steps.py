@@ -41,8 +41,8 @@ class LoadPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindUnlisted:
-    """Pages that were last listed before a walk: answered with up to ``limit``, in an
-    order in which ``after`` is the last key of those before."""
+    """Pages that were last listed before a walk: answered with up to ``limit`` in a
+    fixed order, which begins behind the key ``after``."""
 
     walk: int
     after: str = ""
@@ -172,8 +172,9 @@ WalkReply: TypeAlias = (
 class WalkEnded:
     """How a walk ended. ``error`` says why it failed, "" if it did not.
 
-    ``answer`` is the one that the status is about: the failed one, or that which says
-    best how fresh the site is; None: the front document's. ``problems`` are for people.
+    ``answer``: the one that the status describes, which is the failed one, or the one
+    that shows best how fresh the site is; None: the front document's. ``problems`` are
+    for people.
     """
 
     error: str = ""
@@ -191,8 +192,8 @@ Part: TypeAlias = Generator[Want, WalkReply, Value]
 class SiteVisit:
     """What a walk starts from.
 
-    ``front`` is the answer at the feed's own URL; its body is b"" if that is as it
-    was when ``state`` was saved. ``state`` is the walk's own, b"" for a first one.
+    ``front`` is the answer at the feed's own URL; its body is b"" if it has not changed
+    since ``state`` was saved. ``state`` is the walk's own, b"" for a first one.
     """
 
     url: str

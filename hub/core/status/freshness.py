@@ -116,8 +116,8 @@ class DelayDigest:
         return cls(bytes(packed[0]) + packed[1:]) if packed else cls()
 
     def pack(self) -> bytes:
-        """How many buckets are empty before the first, and the counts from there to the
-        last one that is not; b"" if all are."""
+        """Pack the digest: how many buckets are empty before the first that is not, and
+        the counts from there to the last; b"" if all are empty."""
         counts = bytes(self._counts).rstrip(b"\0")
         first = len(counts) - len(counts.lstrip(b"\0"))
         return bytes([first]) + counts[first:] if counts else b""
