@@ -8,30 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shutil
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 from protocols.websub.signatures import sign
-from tests.support.command import Outcome, environment, knowing
+from tests.support.command import environment
 from tests.support.http_server import ServerAnswer
-from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.subscribers import Subscribers
+from tests.support.typed_examples import (
+    ROOT,
+    SECONDS,
+    Reader,
+    examples_of,
+    open_reader,
+    until_printed,
+)
 from tests.support.waiting import eventually
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-SECONDS = 180.0
+EXAMPLES = examples_of(README)
 STANDS_FOR = {
     "https://example.org/feed.xml": "the first feed",
     "https://example.com/rss": "the second feed",
@@ -54,24 +55,14 @@ with_curl = pytest.mark.skipif(
 )
 
 
-def examples() -> dict[str, list[tuple[str, str]]]:
-    """Language and text of the fenced blocks of each section; drawings have none."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for section in README.split("\n## ")[1:]:
-        blocks = re.findall(r"^```(\w+)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-        if blocks:
-            found[section.partition("\n")[0]] = blocks
-    return found
-
-
 def example(section: str, number: int = 0) -> str:
-    return examples()[section][number][1]
+    return EXAMPLES[section][number][1]
 
 
 def test_every_example_is_run() -> None:
     languages = {
         section: [language for language, _ in blocks]
-        for section, blocks in examples().items()
+        for section, blocks in EXAMPLES.items()
     }
     assert languages == RUN
 
@@ -93,93 +84,16 @@ def test_every_script_shown_exists_and_can_be_run(script: str) -> None:
     assert (ROOT / script).stat().st_mode & 0o111
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Somebody with a hub, some feeds, a callback and a terminal."""
-
-    hub: HubProcess
-    api: HubApi
-    publisher: Publisher
-    feeds: tuple[PublishedFeed, ...]
-    subscribers: Subscribers
-    directory: Path
-
-    def place(self, text: str) -> str:
-        """An example with what this reader has in the place of what it names."""
-        given = [
-            *map(self.publisher.url, self.feeds),
-            self.subscribers["hook"].url,
-            self.hub.url.removeprefix("http://"),
-        ]
-        for name, value in zip(STANDS_FOR, given, strict=True):
-            text = text.replace(name, value)
-        return text
-
-    async def start(self, *command: str) -> Process:
-        path = os.pathsep.join((str(self.directory), os.environ["PATH"]))
-        return await asyncio.create_subprocess_exec(
-            *command,
-            cwd=self.directory,
-            env={**environment(knowing(self.hub)), "PATH": path},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-
-    async def type(self, text: str) -> Outcome:
-        """Type it into a shell, and wait for its end."""
-        process = await self.start("sh", "-e", "-c", self.place(text))
-        async with asyncio.timeout(SECONDS):
-            out, err = await process.communicate()
-        assert process.returncode is not None
-        return Outcome(process.returncode, out.decode(), err.decode())
-
-    @asynccontextmanager
-    async def watching(self, *command: str) -> AsyncIterator[Process]:
-        """What runs until it is told to end."""
-        process = await self.start(*command)
-        try:
-            yield process
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.communicate()
-
-    async def publish(self, number: int) -> None:
-        feed = self.feeds[number]
-        self.publisher.publish(feed)
-        await self.api.fetch(await self.api.find_feed(self.publisher.url(feed)))
-
-
 @pytest.fixture
 async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
-    hub = HubProcess(directory=tmp_path)
-    (tmp_path / "scripts").mkdir()
-    for command in ("fanfare", "scripts/admin"):
-        shim = tmp_path / command
-        shim.write_text(
-            f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -u -m hub.cli "$@"\n'
-        )
-        shim.chmod(0o755)
-    async with (
-        Publisher() as publisher,
-        Subscribers() as subscribers,
-        hub,
-        HubApi(hub.url) as it,
-    ):
-        feeds = tuple(publisher.add_feed() for _ in range(4))
-        yield Reader(hub, it, publisher, feeds, subscribers, tmp_path)
-
-
-async def until_printed(process: Process, what: str) -> str:
-    """The line of its output that has those words."""
-    assert process.stdout is not None
-    async with asyncio.timeout(SECONDS):
-        while line := (await process.stdout.readline()).decode():
-            if what in line:
-                return line
-        assert process.stderr is not None
-        raise AssertionError((await process.stderr.read()).decode())
+    async with open_reader(tmp_path, feeds=4) as reader:
+        given = [
+            *map(reader.publisher.url, reader.feeds),
+            reader.subscribers.add("hook").url,
+            reader.hub.url.removeprefix("http://"),
+        ]
+        reader.stands_for.update(zip(STANDS_FOR, given, strict=True))
+        yield reader
 
 
 async def test_the_lines_on_feeds(reader: Reader) -> None:
