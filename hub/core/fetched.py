@@ -31,10 +31,10 @@ class FollowedRedirect:
 class Fetched(Struct, frozen=True, kw_only=True):
     """One finished request for a feed, redirects included.
 
-    ``status`` is that of the last answer, 0 if there was none; ``is_unanswered``: then
-    the host of ``url`` was asked for one. ``error`` is "" only for a whole 200 or a
-    304. Headers are as sent, "" when absent. ``body`` is decompressed and complete,
-    ``b""`` unless the answer is a 200.
+    ``status`` is that of the last answer, 0 if there was none. ``is_unanswered``: there
+    was none, although the host of ``url`` was asked. ``error`` is "" only for a whole
+    200 or a 304. Headers are as sent, "" when absent. ``body`` is decompressed and
+    complete, ``b""`` unless the answer is a 200.
     """
 
     at: datetime  # when the answer was complete

@@ -105,7 +105,7 @@ class PushRecord(msgspec.Struct, frozen=True, kw_only=True):
     foreign: int = 0  # pushes of documents that are not the feed's
     missed: int = 0  # polls that found news that nobody had pushed
     missed_at: datetime | None = None  # when the last of these was, until it is judged
-    pushed_at: datetime | None = None  # when its hub last pushed anything
+    pushed_at: datetime | None = None  # when its hub last pushed or announced anything
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,9 +33,9 @@ from storage.sqlite.rows import pack_details, pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
-"""Failed attempts and catch-ups that are kept of each subscription, at most."""
+"""The last so many failed attempts and catch-ups of each subscription are kept."""
 DETAILS_KEPT = 5
-"""The latest failures of each subscription whose details are kept. They stay, however
+"""The last so many failures of each subscription keep their details, and stay however
 many catch-ups follow."""
 
 

@@ -23,7 +23,7 @@ from storage.records import StoredSitePage
 
 
 def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
-    """A test for what is new in a site's first reading: pages younger than its feed.
+    """A test for news in a site's first reading: pages dated after its time as a feed.
 
     ``since`` is when the former feed was last read, in seconds since 1970 (0: there was
     none); pages that this feed has shown are not new.

@@ -193,7 +193,8 @@ class ScpSession:
                 listed.append(key)
             else:
                 pages.append(page)
-        # Until all was read once, what the feed has brought meanwhile is not told.
+        # Until all was read once, nothing in collections is news, whatever a feed has
+        # brought before.
         yield from self.save(
             pages=tuple(pages),
             listed=tuple(listed),
