@@ -64,8 +64,8 @@ def assigned(pairs: Iterable[tuple[int, int]]) -> str:
 class StatementRun:
     """Writes of one kind that follow each other, their callers, and their outcomes.
 
-    These are parallel lists, since there would be thousands of objects a second;
-    ``Any``, since each write has its own type of result.
+    They are in parallel lists: an object for each write would mean thousands of objects
+    a second. ``Any``, since each write has its own type of result.
     """
 
     kind: str  # `UNIT`, `SINGLE`, `Assignments`, or the SQL of statements
