@@ -65,10 +65,10 @@ class PlanToMake(RequestBody):
 
 
 class PlannedItemJson(JsonObject):
-    """One thing that a plan is for. ``note``: how it is, or why the action failed.
+    """One thing that a plan is for. ``note``: its state, or why the action failed.
 
-    ``id``: that of the feed, subscription or dead letter; a retrying subscription has
-    its own.
+    ``id``: that of the feed, subscription or dead letter; for a retrying subscription,
+    that of the subscription.
     """
 
     id: int

@@ -136,7 +136,7 @@ class EventStream:
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises what `hub.web.problems.as_problem` knows."""
+        """Answer a request with events. Raises what `as_problem` knows."""
         request = Request(scope)
         if not accepts_events(combined_field(request.headers, "accept")):
             raise Problem(
