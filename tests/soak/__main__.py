@@ -1,9 +1,9 @@
-"""`scripts/soak`: put a hub under fire, and say what came of it.
+"""`scripts/soak`: puts a hub under fire, and says what came of it.
 
-`scripts/soak restart` starts one again for which a million feeds and deliveries are
+`scripts/soak restart` starts a hub for which a million feeds and deliveries are
 overdue, ``stall`` stops one for twice as long as its leases last, ``clock`` sets its
-clock, ``commits`` kills a hundred processes while they commit; ``crowd``, ``hanging``
-and ``backlog`` are troubles with receivers alone, but large.
+clock, ``commits`` kills a hundred processes while they commit. ``crowd``, ``hanging``
+and ``backlog`` are about receivers alone, but large.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROGRAMS = {
     "clock": clock.main,
     "commits": commits.main,
 }
-"""With arguments of their own."""
+"""Programs with arguments of their own."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """`scripts/soak backlog`: one subscriber with 100,000 records to catch up.
 
-Beside it two hundred others get news every second: how late, before it begins and
-while it is at it?
+Two hundred others get news every second. How late are they, before it begins and while
+it catches up?
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ MEASURED, PAUSE = 30.0, 1.0
 AT_ONCE = 500
 MOST_LATE = 2_000.0
 MOST_MORE, NOISE = 1.2, 50.0
-"""So many times as late as without the backlog may 99 in 100 be; milliseconds by which
-they may be later however soon they were, since so few say nothing."""
+"""How many times as late as without the backlog 99 in 100 may be, and a margin.
+
+The margin is in milliseconds, since the ratio of two small figures says nothing.
+"""
 _YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """``seconds``: what catching up took in all; ``reached``: up to which number."""
+    """``seconds``: the time of the whole catch-up; ``reached``: up to which number."""
 
     records: int
     others: int
@@ -153,7 +155,7 @@ class _Scene:
         )
 
     async def _publish(self, api: HubApi) -> Lateness:
-        """News of the others' feed again and again, and how late they came."""
+        """Publish news to the others again and again; return how late they came."""
         began = monotonic()
         while (begun := monotonic()) < began + self._plan.measured:
             self._feed.count += 1
@@ -167,7 +169,7 @@ class _Scene:
 async def fall_behind(
     database: Path, feed_id: int, subscription: int, records: int
 ) -> None:
-    """Have a subscription retried in a year, and news that it did not get."""
+    """Have a subscription retried in a year, and commit news that it did not get."""
     storage = await open_database(database)
     try:
         now = datetime.now(UTC)  # noqa: TID251 - no hub is running

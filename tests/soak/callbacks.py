@@ -1,11 +1,10 @@
 """Callbacks by the thousand in a process of their own, good ones and bad ones.
 
-``python -m tests.soak.callbacks FILE COUNT`` answers POSTs with 204. It notes in FILE,
-which whoever watches maps into its memory, how often each of COUNT callbacks at
-``/ok/NUMBER`` was asked; how late news came that say when they were published; and of
-news that are numbered, whether any was out of its order. Others misbehave: ``/hang/``
-says nothing, ``/drip/`` sends a byte of its head a second, ``/endless/`` a byte of its
-body.
+``python -m tests.soak.callbacks FILE COUNT`` answers POSTs with 204. In FILE, which the
+process that watches maps into its memory, it notes how often each of COUNT callbacks at
+``/ok/NUMBER`` was asked, how late news came whose titles say when they were published,
+and whether numbered news came in disorder. Other callbacks misbehave: ``/hang/`` says
+nothing, ``/drip/`` sends a byte of its head a second, ``/endless/`` a byte of its body.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
 
 
 def published_now() -> str:
-    """Words for the title of an entry that is being published."""
+    """Words for the title of an entry that is published now, with the time."""
     return f"~sent~{time.monotonic():.6f}~sent~"
 
 
@@ -74,7 +73,7 @@ class Book:
         _HEAD.pack_into(self._shared, 0, *figures, self.first, self.last)
 
     def note(self, callback: int, body: bytes) -> None:
-        """Somebody was asked. ``reached``: up to which number in order."""
+        """Note that a callback was asked. ``reached``: up to which number in order."""
         now = time.monotonic()
         at = _HEAD.size + _TIMES.size * callback
         (times,) = _TIMES.unpack_from(self._shared, at)
@@ -91,7 +90,7 @@ class Book:
         self.write()
 
     def begin(self) -> None:
-        """Forget who was asked, and when; only while nobody is."""
+        """Forget which callbacks were asked, and when; only while none is asked."""
         self._shared[_HEAD.size : self._latencies_at] = bytes(
             _TIMES.size * self._callbacks
         )
@@ -101,7 +100,7 @@ class Book:
         return array("I", self._shared[_HEAD.size : self._latencies_at])
 
     def latencies(self, since: float, until: float) -> list[float]:
-        """Seconds from publication to arrival, of what arrived between those."""
+        """Seconds from publication to arrival, for arrivals between two moments."""
         self.read()
         end = self._latencies_at + min(self.late, MOST_LATENCIES) * _LATENCY.size
         noted = _LATENCY.iter_unpack(self._shared[self._latencies_at : end])
@@ -109,7 +108,7 @@ class Book:
 
 
 class Callback(asyncio.Protocol):
-    """One connection of the hub's."""
+    """One connection that the hub has opened."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -153,7 +152,7 @@ class Callback(asyncio.Protocol):
 
 
 class Callbacks:
-    """The running process, as whoever watches sees it."""
+    """The running process, as the process that watches sees it."""
 
     def __init__(self, port: int, book: Book) -> None:
         self.book = book

@@ -1,5 +1,6 @@
-"""The clock of the machine is set by an hour, forwards and backwards, while a hub
-delivers: nothing is lost, nothing comes twice, and nothing stands still.
+"""Sets the clock of the machine by an hour, forwards and backwards, during deliveries.
+
+Nothing is lost, nothing comes twice, and nothing stands still.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Scene:
     offset: int = 0
 
     async def jump(self, seconds: int) -> float:
-        """In the midst of deliveries; how long these and the next ones take."""
+        """Set the clock during deliveries; return the time these and the next take."""
         asked: list[int] = []
         for each in self.subscribers:
             each.answers = _slow(asked)

@@ -1,7 +1,7 @@
-"""Processes that commit as fast as they can to one database, killed one by one.
+"""Processes that commit to one database as fast as they can, and are killed one by one.
 
-What was told to be durable is there afterwards, the log has no gap, and each record has
-its entry.
+What a process was told to be durable is there afterwards, the log has no gap, and each
+record has its entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.storage_scene import Scene, fetch, record, stored_at
 
 CALLERS = 20
 LONGEST_LIFE = 0.3
-"""Seconds from its first commit until a process is killed, at most."""
+"""Most seconds from the first commit of a process until it is killed."""
 CHECK_EVERY = 10
 """Kills between two checks of the whole file, which take longer as it grows."""
 
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def kill_in_commits(path: Path, kills: int, seed: int) -> Outcome:
-    """Forks: the calling process must have no threads."""
+    """Kill many processes in their commits; it forks, so there must be no threads."""
     moment, outcome = random.Random(seed), Outcome()
     for run in range(1, kills + 1):
         told = _live_and_die(path, run, moment.uniform(0, LONGEST_LIFE))
@@ -50,7 +50,7 @@ def kill_in_commits(path: Path, kills: int, seed: int) -> Outcome:
 
 
 def _live_and_die(path: Path, run: int, seconds: float) -> list[int]:
-    """The positions that one process told of before it was killed."""
+    """The positions that one process reported as committed before it was killed."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

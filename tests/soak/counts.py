@@ -1,4 +1,4 @@
-"""What the hub says it did, beside what was seen of it."""
+"""What the hub says it did, compared with what was seen of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELIVERIES = "fanfare_deliveries_total"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """By the judge, in the whole life of a process that is quiet now.
+    """What the judge saw in the whole life of a process, which is at rest now.
 
     ``unknown`` requests were under way to callbacks that were let go meanwhile, or were
     made twice because their connection was reset.
@@ -30,7 +30,7 @@ class Seen:
 
 
 async def read_metrics(url: str) -> dict[str, float]:
-    """By name and labels."""
+    """The hub's metrics, by name and labels."""
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{url}/metrics") as answer,
@@ -42,7 +42,7 @@ async def read_metrics(url: str) -> dict[str, float]:
 
 
 def live_messages(told: dict[str, float]) -> int:
-    """How many notifications it says it wrote to live connections."""
+    """How many notifications the hub says it wrote to live connections."""
     return int(
         sum(
             told[f'fanfare_live_messages_total{{how="{how}"}}']
@@ -54,7 +54,7 @@ def live_messages(told: dict[str, float]) -> int:
 def see(
     population: Population, hostile: ShortMemories, *, unknown: int, live: int
 ) -> Seen:
-    """``unknown``: requests that were open when the hostile ones were let go."""
+    """What was seen. ``unknown``: requests still open when hostile ones were let go."""
     everybody = population.all.all.values()
     receipts = [each for one in everybody for each in one.receipts]
     told = hostile.told
@@ -71,8 +71,10 @@ def see(
 
 
 def differences(told: dict[str, float], live: int, seen: Seen) -> Iterator[str]:
-    """Every number that is not what was seen; ``live`` is what it says of the time in
-    which nobody left."""
+    """Every number that differs from what was seen.
+
+    ``live``: what the hub counted in the time in which no reader left.
+    """
     requests = {
         outcome: int(told[f'{DELIVERIES}{{outcome="{outcome}"}}'])
         for outcome in ("delivered", "refused", "unanswered")

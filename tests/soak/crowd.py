@@ -1,6 +1,7 @@
 """`scripts/soak crowd`: a topic with 100,000 subscribers, and what news of it cost.
 
-Meanwhile another topic has news for a single subscriber every second: how late?
+Meanwhile another topic has news for a single subscriber every second. How late are
+they?
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ from tests.support.publisher import PublishedFeed, Publisher
 SUBSCRIBERS, RECORDS = 100_000, 3
 PATIENCE, SILENCE = 1_800.0, 60.0
 MOST_MEGABYTES = 64.0
-"""By which memory may grow over what it was before, whoever many subscribe."""
+"""How much memory may grow over what it was before, however many subscribe."""
 
 MOST_LATE = 0.25
-"""Of the time that a record takes to reach everybody: what 99 in 100 news of another
-topic may take, be it only some seconds on a busy machine."""
+"""The share of a record's time to all subscribers that 99 in 100 other news may take.
+
+These are at least a few seconds on a busy machine.
+"""
 
 BUSY_MILLISECONDS = 10_000.0
 
 MOST_GROWTH = 16.0
-"""MB, by which a later record's peak may exceed the second's."""
+"""MB by which the peak of a later record may exceed that of the second one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """One record: who got it how often, in what time, and with how much memory.
 
-    ``seconds``: from the first arrival to the last. ``megabytes``: resident memory of
-    the hub at most, read from outside.
+    ``seconds``: from the first arrival to the last. ``megabytes``: the most resident
+    memory of the hub, read from outside.
     """
 
     times: Counter[int]  # callbacks by how often each was asked
@@ -113,7 +116,7 @@ async def run(
         await asyncio.to_thread(multiply, hub.database, subscribers)
         small = publisher.add_feed()
         async with hub, HubApi(hub.url) as api:
-            await asyncio.sleep(2.0)  # it does some things at its start
+            await asyncio.sleep(2.0)  # the hub is busy at its start
             small_id = await api.add_feed(publisher.url(small))
             await api.subscribe(callback=other.url("ok", 0), topic=publisher.url(small))
             before, told = megabytes(hub.pid), []
@@ -129,7 +132,7 @@ async def run(
 
 
 async def _speak(api: HubApi, feed_id: int, feed: PublishedFeed) -> None:
-    """News of another topic every second, until cancelled."""
+    """Publish news of another topic every second, until cancelled."""
     while True:
         feed.titles[feed.count + 1] = published_now()
         feed.count += 1
@@ -145,7 +148,7 @@ async def _tell(
     subscribers: int,
     speaking: asyncio.Task[None],
 ) -> Told:
-    """What came of one record, when nothing more can; ``speaking`` ends with it."""
+    """Have one record delivered, and say what came of it; ``speaking`` ends with it."""
     book, peak, began = callbacks.book, 0.0, monotonic()
     book.read()
     book.begin()
@@ -167,7 +170,7 @@ async def _tell(
 
 
 async def until_settled(api: HubApi, *, retrying: int = 0) -> None:
-    """Until nobody is owed anything any more, but so many that are retrying."""
+    """Wait until nothing is left to deliver, except to so many that are retrying."""
     async with asyncio.timeout(PATIENCE):
         while True:
             backlog = (await api.request("GET", "/api/health"))["backlog"]
@@ -178,8 +181,10 @@ async def until_settled(api: HubApi, *, retrying: int = 0) -> None:
 
 
 def multiply(database: Path, count: int) -> None:
-    """Have as many subscriptions as that: one was made by the front door, the others
-    are copies of its row, with callbacks of their own."""
+    """Make a subscription into as many as that, with callbacks of their own.
+
+    One was made through the API; the others are copies of its row.
+    """
     with closing(sqlite3.connect(database)) as connection, connection:
         names = [
             name
@@ -201,7 +206,7 @@ def multiply(database: Path, count: int) -> None:
 
 
 def megabytes(pid: int) -> float:
-    """Resident memory of a process now."""
+    """The resident memory of a process now, in MB."""
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     (line,) = (line for line in text.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1024

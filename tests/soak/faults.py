@@ -1,4 +1,4 @@
-"""What is done to a running hub that it has to get over without a new start."""
+"""Faults of a running hub, which it has to survive without a new start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUIET = 3.0
 """Seconds after a fault until the next kill, so that each copy has one cause."""
 _PAGE = 4_096
 REFUSING = 1.0
-"""Seconds after which nobody may be told any more that the disk was full."""
+"""Seconds after which no request may be refused any more because the disk was full."""
 _TROUBLES = (
     ServerAnswer(status=500),
     ServerAnswer(status=404),
@@ -33,19 +33,19 @@ _TROUBLES = (
 
 
 class Faults:
-    """Draws one after the other, and counts them by name."""
+    """Draws one fault after the other, and counts them by name."""
 
     def __init__(self, hub: HubProcess, population: Population, random: Random) -> None:
         self.counts: Counter[str] = Counter()
         self.late_since: float | None = None
-        """Since when what is acknowledged may not have been written."""
+        """The time since which acknowledgements may not have been written, if any."""
         self._full_until = -math.inf
         self._hub = hub
         self._population = population
         self._random = random
 
     async def disturb(self) -> None:
-        """At most one, and some time to get over it."""
+        """Make at most one fault, and leave the hub some time to recover."""
         fault = self._random.choice(
             (
                 None,
@@ -74,9 +74,12 @@ class Faults:
         self._signal(signal.SIGCONT)
 
     async def _fill_disk(self) -> None:
-        """No file of the process can grow, so that what a WAL once was is room enough
-        for a while; or nothing can be written behind the first page, as where even what
-        is written over needs new space. The log goes through a pipe."""
+        """Let the disk be full in one of two ways.
+
+        Either no file of the process can grow; then the former size of the WAL is
+        enough room for a while. Or nothing can be written behind the first page, as
+        where even overwriting needs new space. The log goes through a pipe.
+        """
         wal = self._hub.database.with_name("hub.db-wal")
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         with suppress(ProcessLookupError, FileNotFoundError):

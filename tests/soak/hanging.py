@@ -1,9 +1,9 @@
-"""`scripts/soak hanging`: a thousand callbacks, of which some hang in every way.
+"""`scripts/soak hanging`: a thousand callbacks, some of which hang in every way.
 
-Some accept and say nothing, send their head or their body byte by byte, or do
-not even accept. How late the others hear is measured at first and after half a minute,
-and compared with when none hangs. In the end those that hang are ones that the hub has
-given up, so that each is asked with every record.
+Some accept and say nothing, send their head or their body byte by byte, or do not even
+accept. How late the others get news is measured at first and after half a minute, and
+compared with when none hangs. In the end the callbacks that hang are ones that the hub
+has given up, so that each is asked with every record.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tests.support.publisher import PublishedFeed, Publisher
 CALLBACKS = 1_000
 WARMING, MEASURED, PAUSE = 30.0, 30.0, 3.0
 MOST_LATE, USUALLY_LATE = 2_000.0, 200.0
-"""Milliseconds, of 99 in 100 of those who are well, and of half of them."""
+"""How late 99 in 100 of the good callbacks may be, and half of them; milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What part hangs, and whether the hub has given them up before."""
+    """What share of callbacks hangs, and whether the hub has given them up before."""
 
     share: float
     are_given_up: bool = False
@@ -50,7 +50,7 @@ class Measured:
 
     @property
     def is_late(self) -> bool:
-        """Whether those who are well hear later than they may, once all is warm."""
+        """Whether good callbacks get news too late, once the hub is warm."""
         return self.late.p99 > MOST_LATE or self.late.median >= USUALLY_LATE
 
 
@@ -145,7 +145,7 @@ class _Scene:
     async def _subscribe(
         self, api: HubApi, topic: str, callbacks: Callbacks, hole: str
     ) -> None:
-        """The first ones hang, each in the next way."""
+        """Subscribe all callbacks; the first ones hang, each in the next way."""
         ways = cycle(("hang", "drip", "endless", hole))
         for number in range(self._callbacks):
             way = next(ways) if number < self._hanging else "ok"
@@ -157,7 +157,7 @@ class _Scene:
     async def _publish(
         self, api: HubApi, feed_id: int, feed: PublishedFeed, seconds: float
     ) -> None:
-        """News every few seconds, for so long."""
+        """Publish news every few seconds, for so long."""
         end = monotonic() + seconds
         while (begun := monotonic()) < end:
             feed.count += 1
@@ -167,7 +167,7 @@ class _Scene:
 
 
 async def _until_told(callbacks: Callbacks, expected: dict[int, int]) -> None:
-    """Until all who are well have heard as often as news came, or for a minute."""
+    """Wait until all good callbacks got all news, or for a minute."""
     wanted = sum(times * count for times, count in expected.items())
     try:
         async with asyncio.timeout(60):
@@ -179,7 +179,7 @@ async def _until_told(callbacks: Callbacks, expected: dict[int, int]) -> None:
 
 
 def give_up(database: Path) -> None:
-    """As if all the tries of those who hang had failed."""
+    """Change the subscriptions that hang as if all their tries had failed."""
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(
             "UPDATE subscriptions SET exhausted = 1 WHERE callback NOT LIKE '%/ok/%'"

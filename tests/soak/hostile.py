@@ -1,4 +1,4 @@
-"""Callbacks that do all that harms senders; nobody expects them to get anything."""
+"""Callbacks that do all that harms a sender; they need not get anything."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ HOSTILE: dict[str, tuple[ServerAnswer, ...]] = {
         ServerAnswer(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b" * 512),
     ),
 }
-"""By the name of the callback's path: how it answers; the last answer stays."""
+"""Answers by the name of the callback's path; the last one stays."""
 
 ACCEPTING = ("endless", "large", "no-content", "slow", "gzip")
-"""Those who answer 2xx, all the same."""
+"""Hostile callbacks that answer 2xx all the same."""
 ENDLESS = "endless"
-"""Has given its whole answer when the hub still waits for more."""
+"""The callback that has given its whole answer when the hub still waits for more."""
 RESETTING = "resetting"
-"""May get the same attempt twice: once more where a kept-alive connection was reset."""
+"""May get the same attempt twice: once more if a kept-alive connection was reset."""

@@ -1,4 +1,4 @@
-"""How late news arrive, in figures."""
+"""Figures of how late news arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """Milliseconds from publication to arrival, of so many arrivals."""
+    """Milliseconds from publication to arrival, of ``count`` arrivals."""
 
     count: int
     median: float
@@ -16,7 +16,7 @@ class Lateness:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Lateness:
-        """``seconds`` in order, of one arrival at least."""
+        """The lateness of arrivals. ``seconds``: at least one, from the shortest on."""
         count = len(seconds)
         return cls(
             count=count,

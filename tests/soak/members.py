@@ -1,8 +1,8 @@
-"""Who has to be subscribed, by what the hub answered, and who by its own list is.
+"""Which callbacks must be subscribed, by the hub's answers, and which are, by its list.
 
-A request that ended without an answer may have been obeyed or not. Nobody guesses: it
-is looked up in the hub's list when that process is gone, or has nothing more to do,
-and what is found there holds from then on.
+A request that ended without an answer may have been obeyed or not. That is not guessed,
+but looked up in the hub's list when that process is gone, or has nothing more to do;
+what is found there holds from then on.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ class Membership(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One callback. ``since``: when it was known to stand so; ``refused``: how often it
-    was told that nothing was stored."""
+    """One callback, and whether it is subscribed.
+
+    ``since``: when that became known; ``refused``: how often the hub said that it had
+    stored nothing.
+    """
 
     callback: str
     id: int = 0
@@ -38,7 +41,8 @@ class Member:
 
     @contextmanager
     def becoming(self, membership: Membership) -> Iterator[None]:
-        """While the hub is asked for it; an answer of 503 leaves all as it was."""
+        """Ask the hub for a change in the block; after a 503 all is as it was
+        before."""
         before = self.membership
         self._settle(Membership.UNKNOWN)
         try:
@@ -51,7 +55,7 @@ class Member:
         self._settle(membership)
 
     def look(self, listed: Mapping[str, int]) -> str:
-        """What is wrong with what the hub lists; "" for what was not known."""
+        """What is wrong with the hub's list; "" if nothing, or nothing was known."""
         found = Membership.IN if self.callback in listed else Membership.OUT
         expected, self.id = self.membership, listed.get(self.callback, self.id)
         if found is not expected:
@@ -69,24 +73,24 @@ class Member:
 
 @dataclass(slots=True)
 class Members:
-    """All there ever were, by their callbacks."""
+    """All callbacks that there ever were, by URL."""
 
     all: dict[str, Member] = field(default_factory=dict)
-    looked_up: int = 0  # outcomes that nobody had been told
+    looked_up: int = 0  # outcomes of unanswered requests
 
     def add(self, callback: str) -> Member:
-        """The one with this callback; a new one is not subscribed."""
+        """The member with this callback; a new one is not subscribed."""
         return self.all.setdefault(callback, Member(callback))
 
     @property
     def subscribed(self) -> int:
-        """How many; raises `AssertionError` while that is not known."""
+        """How many are subscribed. Raises `AssertionError` while that is unknown."""
         memberships = [each.membership for each in self.all.values()]
         assert Membership.UNKNOWN not in memberships
         return memberships.count(Membership.IN)
 
     def look(self, listed: Mapping[str, int]) -> Iterator[str]:
-        """What is wrong with the hub's list: callbacks and ids of its subscriptions."""
+        """What is wrong with the hub's list, its ids of subscriptions by callback."""
         for callback in listed.keys() - self.all.keys():
             yield f"{callback} is subscribed, and nobody asked for it"
         for member in self.all.values():

@@ -12,16 +12,16 @@ from time import monotonic
 EACH = 0.5  # seconds between two looks
 LONGEST_WARM_UP = 600.0
 RESOLUTION = 3e6
-"""Bytes that an allocator takes or gives back at a time, and more: less is no trend."""
+"""Bytes that an allocator may take or give back at a time: less is no trend."""
 CACHES = (16 << 20, 8 << 20, 8 << 20, 8 << 20)
-"""Bytes of the database's file that its writer and each of its readers may keep."""
+"""Bytes of the database file that its writer, and each of its readers, may keep."""
 MOST_EACH_HOUR = 0.01
-"""Of what there is: the growth of an hour that is none."""
+"""The share of memory by which it may grow in an hour and count as not growing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When, and how many bytes of memory and of the database there were."""
+    """When it was looked, and how many bytes the memory and the database had."""
 
     at: float
     memory: int
@@ -30,7 +30,7 @@ class Look:
 
 @dataclass(slots=True)
 class MemoryWatch:
-    """Looks at what a process has for itself. `run` until cancelled; then `trend`."""
+    """Measures what memory a process has for itself. `run` it, then ask for `trend`."""
 
     pid: int
     database: Path
@@ -49,9 +49,11 @@ class MemoryWatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """What a process had when it was warm, what it had in the end, and how much later
-    that was in seconds. Both are the middle of many looks. ``cached``: how much more of
-    its database it may keep in the end."""
+    """What a process had when it was warm, and what it had ``seconds`` later.
+
+    Both are medians of many looks. ``cached``: how much more of its database it may
+    keep in the end.
+    """
 
     before: float
     after: float
@@ -64,15 +66,17 @@ class Trend:
 
     @property
     def is_growing(self) -> bool:
-        """More than can be told from none, and than one of a hundred each hour."""
+        """Whether it grows by more than noise, caches and one in a hundred an hour."""
         hours = self.seconds / 3_600
         most = RESOLUTION + self.cached + MOST_EACH_HOUR * hours * self.before
         return self.growth > most
 
 
 def find_trend(samples: list[Look]) -> Trend:
-    """Of the time after the warm-up, which is half of it all, or ten minutes: between
-    the middle of its first third and that of its last."""
+    """The trend after the warm-up, which is half of the time, or ten minutes.
+
+    It is between the medians of the first and the last third of that time.
+    """
     if len(samples) < 12:
         return Trend(before=0.0, after=0.0, seconds=0.0)
     began, ended = samples[0].at, samples[-1].at
@@ -93,7 +97,7 @@ def _cached(file: int) -> int:
 
 
 def own_memory(pid: int) -> int:
-    """Bytes that are in memory and of no file."""
+    """Bytes in memory that belong to no file."""
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith("RssAnon"))
     return int(line.split()[1]) * 1024

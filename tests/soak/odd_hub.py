@@ -1,9 +1,8 @@
-"""``python -m tests.soak.odd_hub``: a hub as it is, in a process of its own, in odd
-surroundings.
+"""``python -m tests.soak.odd_hub``: a hub in a process of its own, in odd surroundings.
 
-Every name leads to this machine, and none of them is exempt from pacing and caps, as
-loopback would be. The clock of the machine shows so many seconds more as are written in
-the file that ``ODD_CLOCK`` names.
+Every name leads to this machine, and none is exempt from pacing and caps, as loopback
+would be. The clock of the machine is ahead by as many seconds as are written in the
+file that ``ODD_CLOCK`` names.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ LOOPBACK = (ip_network("127.0.0.0/8"),)
 
 
 class PacedNetwork(HttpNetwork):
-    """May reach this machine, and treats it as anybody's."""
+    """A network that may reach this machine, and treats it like any other."""
 
     def is_exempt(self, host: str, purpose: Purpose) -> bool:
         return False
 
 
 async def look_up(host: str) -> Sequence[str]:
-    """An address of its own for each name, so that ports do not run out."""
+    """Give each name an address of its own, so that ports do not run out."""
     high, low = blake2b(host.encode(), digest_size=2).digest()
     return (f"127.1.{high}.{low}",)
 

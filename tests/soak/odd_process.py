@@ -22,7 +22,7 @@ class OddHub:
 
 @asynccontextmanager
 async def odd_hub(database: Path, **more: str) -> AsyncIterator[OddHub]:
-    """``more``: of its environment."""
+    """Run a hub for the block. ``more``: variables of its environment."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""What came of a soak."""
+"""The outcome of a soak."""
 
 from __future__ import annotations
 

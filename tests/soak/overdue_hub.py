@@ -1,6 +1,6 @@
 """The database of a hub that was off for an hour: feeds and deliveries are overdue.
 
-Written as the engine's own rows, for there are a million of each.
+It is written as rows of the engine, because there are a million of each.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.support.storage_scene import fetch, record
 
 OFF = timedelta(hours=1)
 FAILED_BEFORE = 6
-"""Tries of a retrying subscription; after the seventh it waits for hours."""
+"""Tries of a retrying subscription so far; after the seventh it waits for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """``deliveries``: half of them first ones, half retries."""
+    """How much is overdue. ``deliveries``: half are first ones, half are retries."""
 
     feeds: int
     feed_hosts: int
@@ -50,7 +50,7 @@ async def write_overdue(path: Path, overdue: Overdue) -> None:
 
 
 async def _publish(storage: SqliteStorage, number: int) -> FeedId:
-    """A topic that is not due, with one record that nobody has got yet."""
+    """Add a topic that is not due, with one record that no subscriber has got yet."""
     now = SystemClock().now()
     new = NewFeed(url=f"http://topic{number}.example/feed")
     feed, _is_new = await storage.feeds.add(new, now)
@@ -131,7 +131,7 @@ def _write_feeds(connection: sqlite3.Connection, overdue: Overdue) -> None:
 def _write_subscriptions(
     connection: sqlite3.Connection, overdue: Overdue, topics: list[FeedId]
 ) -> None:
-    """Of all topics equally many, of each at all hosts."""
+    """Write equally many subscriptions for each topic, at all hosts."""
     for place, feed_id in enumerate(topics):
         connection.execute(
             "INSERT OR IGNORE INTO topics (url, feed_id)"
@@ -158,7 +158,8 @@ def _write_subscriptions(
 
 
 def _write_deliveries(connection: sqlite3.Connection, topics: list[FeedId]) -> None:
-    """The first half of the topics was not yet split; of the others all failed."""
+    """Leave half of the topics to be split; all deliveries of the others have
+    failed."""
     middle = topics[len(topics) // 2]
     connection.execute("DELETE FROM fanouts")
     connection.execute(

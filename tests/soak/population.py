@@ -1,4 +1,4 @@
-"""Who subscribes and who listens: some go, and others come in their place."""
+"""Subscribers and live readers: some leave, and others come in their place."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3
 LISTED = 100
 """Entries in a document: many more than are published while a hub is away."""
 CHURN = 0.01
-"""Of all subscribers, and of all readers: so many are others each second."""
+"""The share of all subscribers, and of all readers, that is replaced each second."""
 LATE = 5.0
-"""Seconds after the end of a subscription in which what was under way may come."""
+"""Seconds after the end of a subscription in which pending requests may still come."""
 _NOT_KNOWN = 10**9  # an entry that is never published: nothing is owed
 
 
 class ShortMemories(Subscribers):
-    """Remember of a request what the judge needs, for they get many."""
+    """Subscribers that keep of their many requests only what the judge needs."""
 
     @property
     def told(self) -> Counter[str]:
-        """How many notifications came, by name."""
+        """How many notifications came, by name of the subscriber."""
         return Counter({name: len(one.receipts) for name, one in self.all.items()})
 
     def _remember(self, one: Subscriber, request: ServerRequest) -> Receipt:
@@ -54,7 +54,7 @@ def _from_hub(link: str) -> ServerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """Who is, or was, or would have been if the hub had not answered 503."""
+    """A subscriber that is or was subscribed, or would be but for a 503 of the hub."""
 
     subscriber: Subscriber
     feed: PublishedFeed
@@ -62,7 +62,10 @@ class Subscribed:
     member: Member
 
     def be_owed(self) -> None:
-        """All that is published from now on, or from when it came; or nothing."""
+        """Note that it is owed all that is published from now on; or nothing any more.
+
+        One that has been subscribed is owed all since then.
+        """
         one, is_in = self.subscriber, self.member.membership is Membership.IN
         one.has_left = not is_in
         if is_in and one.first == _NOT_KNOWN:
@@ -70,7 +73,10 @@ class Subscribed:
 
 
 class Population:
-    """All there are and ever were. Feeds are with the hub's id of them."""
+    """All subscribers and readers that there are and ever were.
+
+    Feeds are kept with the hub's id of them.
+    """
 
     def __init__(
         self,
@@ -122,14 +128,19 @@ class Population:
             await _end(api, self.members.add(self._hostile[name].url))
 
     async def look(self, api: HubApi) -> None:
-        """Hold the hub's list against what it answered. Nothing that was asked for may
-        be under way in it. Raises `aiohttp.ClientError`."""
+        """Compare the hub's list with what it answered.
+
+        No request that changes it may be under way. Raises `aiohttp.ClientError`.
+        """
         self.complaints += self.members.look(await api.subscriptions())
         for each in self.subscribed:
             each.be_owed()
 
     async def churn(self, api: HubApi, tasks: asyncio.TaskGroup) -> None:
-        """To be called often. Raises `aiohttp.ClientError` of a hub that is gone."""
+        """Replace some members, by the time since the last call. Call it often.
+
+        Raises `aiohttp.ClientError` if the hub is gone.
+        """
         now = monotonic()
         share = CHURN * min(now - self._churned_at, 1.0)
         self._churned_at = now
@@ -152,7 +163,7 @@ class Population:
             reader.drop()
 
     def hold_readers(self) -> list[LiveReader]:
-        """Those who are there, and will be for ever."""
+        """The readers that are there; from now on they stay."""
         for reader in self._reading:
             reader.stay()
         return list(self._reading)

@@ -16,13 +16,13 @@ from tests.simulation.listeners import Listener
 
 
 class LiveReader:
-    """Connects, reads for a while, goes away, and comes again with its cursor.
+    """Connects, reads for a while, leaves, and comes again with its cursor.
 
     ``heard`` counts the notifications of all connections.
     """
 
     def __init__(self, listener: Listener, url: str, *, is_socket: bool, pause: float):
-        """``pause``: seconds between two messages that it reads."""
+        """Take ``pause``: the seconds between two messages that it reads."""
         self.listener = listener
         self.has_left = False
         self.is_connected = False
@@ -34,7 +34,7 @@ class LiveReader:
         self._leaving: asyncio.Timeout | None = None
 
     async def find_cursor(self) -> str:
-        """Where the log ends now. Raises `aiohttp.ClientError`."""
+        """The cursor of the log's end now. Raises `aiohttp.ClientError`."""
         query = {"topic": self.listener.topic}
         async with aiohttp.ClientSession() as session:
             async for message in self._of_socket(session, query):
@@ -42,7 +42,7 @@ class LiveReader:
         raise aiohttp.ServerDisconnectedError
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Connect and read, again and again until cancelled."""
         random = self.listener.random
         async with aiohttp.ClientSession() as session:
             while True:
@@ -57,12 +57,12 @@ class LiveReader:
                 await asyncio.sleep(random.uniform(0, 0.5))
 
     def stay(self) -> None:
-        """From now on it neither leaves nor is slow."""
+        """Neither leave nor be slow from now on."""
         self._stays, self._pause = True, 0.0
         self._leave_at(None)
 
     def drop(self) -> None:
-        """Break off what there is, and come again."""
+        """Break off the connection, and come again."""
         if not self._stays:
             self._leave_at(asyncio.get_running_loop().time())
 
@@ -72,7 +72,7 @@ class LiveReader:
                 self._leaving.reschedule(moment)
 
     def judge(self, last: int) -> list[str]:
-        """What is wrong if all was to come up to that entry, or until it left."""
+        """What is wrong, if all up to that entry was to come, or all until it left."""
         listener = self.listener
         return listener.judge(
             max(listener.numbers, default=0) if self.has_left else last

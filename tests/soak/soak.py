@@ -1,9 +1,9 @@
 """A hub under fire for some minutes: one seed, many faults, one verdict.
 
-What the seed decides is who there is, who misbehaves how, and what is done to the hub
-in which order; what the machine's scheduler does is not in it. Two thirds of the time
-belong to one long life of the process, in which its memory is watched and at whose end
-what it counted is held against what was seen; the last third to short lives and deaths.
+The seed decides who there is, who misbehaves how, and what is done to the hub in which
+order, but not what the machine's scheduler does. Two thirds of the time belong to one
+long life of the process: its memory is watched, and at the end its counters are
+compared with what was seen. The last third has short lives and deaths.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tests.support.publisher import Publisher
 from tests.support.waiting import LoopLag
 
 WINDOW, IN_FLIGHT, READING, LAG_SECONDS = 0.5, 320, 2.0, 2.0
-"""As in the crash campaigns: what a kill on a busy machine may cost."""
+"""What a kill on a busy machine may cost, as in the crash campaigns."""
 LONG_LIFE = 2 / 3
-"""Of all the time."""
+"""The share of all the time that the long life takes."""
 COUNTED = 20
 """Entries that are published while all readers stay."""
 DRAIN_SECONDS = 300.0
@@ -100,7 +100,7 @@ class Soak:
         return self._outcome
 
     async def _live_long(self, api: HubApi) -> None:
-        """Nothing ends this process; it is watched from outside."""
+        """Run one process that nothing ends, and watch it from outside."""
         watch = MemoryWatch(self._hub.pid, self._hub.database)
         watching = asyncio.create_task(watch.run())
         self._end = monotonic() + self._seconds * LONG_LIFE
@@ -120,7 +120,10 @@ class Soak:
             )
 
     async def _compare_counts(self, api: HubApi) -> None:
-        """All are there and have all; then a few more entries, and nobody leaves."""
+        """Compare counters once everybody has everything, while nobody leaves.
+
+        A few more entries are published for that.
+        """
         unknown = self._hostile.open_requests
         await self._population.end_hostile(api)
         readers = self._population.hold_readers()
@@ -160,7 +163,7 @@ class Soak:
         return name
 
     async def _live_and_die(self) -> None:
-        """One process, with traffic, a fault or two, and one of several ends."""
+        """Run one process with traffic and a fault or two, to one of several ends."""
         place, most = self._random.choice([("", 1), *sorted(FAILPOINTS.items())])
         failpoint = f"{place}:{self._random.randint(1, most)}" if place else ""
         began, name = monotonic(), await self._start(failpoint)
@@ -180,7 +183,7 @@ class Soak:
         await self._finish(name, place, dying)
 
     async def _see_end(self) -> Kill:
-        """When the process ended, and for how long it may have written nothing then.
+        """When the process ended, and for how long before it may have written nothing.
 
         A fault may still last when a failpoint ends the process.
         """
@@ -205,8 +208,10 @@ class Soak:
         self._kills[name] = Kill(kill.at, lag)
 
     async def _keep_busy(self, api: HubApi, seconds: float = math.inf) -> None:
-        """Until the process has ended, or so long. No request is broken off then: it
-        would not be known what came of it."""
+        """Publish and replace members until the process has ended, or for so long.
+
+        No request is broken off at the end, as its outcome would be unknown.
+        """
         end = monotonic() + seconds
         while monotonic() < end:
             for ask in self._publish, self._churn:
@@ -244,7 +249,10 @@ class Soak:
                 self._outcome.largest = max(self._outcome.largest, size)
 
     async def _drain(self, api: HubApi, readers: Sequence[LiveReader] = ()) -> None:
-        """Until all who can be reached have everything; ``readers`` are to be there."""
+        """Wait until everybody who can be reached has everything.
+
+        The ``readers`` must be connected then.
+        """
         deadline = monotonic() + DRAIN_SECONDS
         while monotonic() < deadline:
             if self._is_settled() and all(each.is_connected for each in readers):

@@ -1,5 +1,6 @@
-"""A hub that is stopped in the midst of deliveries, for twice as long as its leases
-last, and goes on: what it still writes under them changes nothing.
+"""A hub that is stopped during deliveries for twice as long as its leases last.
+
+When it goes on, what it still writes under these leases changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.support.waiting import eventually
 SUBSCRIBERS = 60
 FORMATS = ("json", "atom")
 THINKING = 0.4
-"""Seconds a subscriber takes to answer: less than the hub waits."""
+"""Seconds that a subscriber takes to answer: less than the hub waits."""
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ async def stall(seconds: float, directory: Path) -> Outcome:
 
 
 def _think_once(subscribers: list[Subscriber]) -> list[str]:
-    """The names of those who were asked, as they are."""
+    """Let subscribers answer slowly once; return the names of those asked so far."""
     asked: list[str] = []
 
     def replies(name: str) -> Iterator[ServerAnswer]:

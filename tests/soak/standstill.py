@@ -1,8 +1,7 @@
-"""A hub that was off for an hour starts again: a million feeds and deliveries are
-overdue.
+"""A hub that was off for an hour starts, with a million feeds and deliveries overdue.
 
-Publishers and subscribers are one server here, which knows by the name that was asked
-who is meant, and when. One subscriber's host of ten answers 503, one of fifty hangs.
+Publishers and subscribers are one server here, which tells them apart by the name that
+was asked. One subscribers' host of ten answers 503, one of fifty hangs.
 """
 
 from __future__ import annotations
@@ -29,12 +28,14 @@ from tests.soak.overdue_hub import Overdue, write_overdue
 from tests.support.waiting import eventually
 
 FIRST_SECONDS = 5.0
-"""Until the first poll and the first push, from the start of the process; of its CPU,
-where others had more of the machine than it."""
+"""Seconds to the first poll and the first push, from the start of the process.
+
+They are seconds of its CPU where other processes had more of the machine.
+"""
 LONGEST_START = 120.0
-"""Seconds after which it is believed that nothing will come."""
+"""Seconds after which nothing is expected to come any more."""
 FLAT_MEGABYTES = 30.0
-"""Growth of memory in the last half of the time."""
+"""How much memory may grow in the last half of the time."""
 
 _FEED = b"""<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>
 <updated>2026-01-01T00:00:00Z</updated></feed>"""
@@ -56,7 +57,7 @@ def host_hangs(host: str) -> bool:
 
 @dataclass(slots=True)
 class Everybody:
-    """What all the publishers and subscribers have seen."""
+    """What all the publishers and subscribers together have seen."""
 
     polls: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     pushes: Counter[str] = field(default_factory=Counter)  # by callback
@@ -214,7 +215,7 @@ def _conclude(outcome: Outcome, everybody: Everybody) -> None:
 
 @asynccontextmanager
 async def serving(everybody: Everybody) -> AsyncIterator[int]:
-    """On all addresses of this machine; the port."""
+    """Serve on all addresses of this machine; yields the port."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         lambda: Connection(everybody), "0.0.0.0", 0, backlog=4096

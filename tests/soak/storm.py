@@ -2,10 +2,10 @@
 
     .venv/bin/python -m tests.soak.storm [--clients N] [--slow N]
 
-Three times: the network breaks, the hub is killed, the hub is told to stop. Each client
-has to get each entry once and in order, and to be back within a minute; what many ask
-for is read from the database once; who takes nothing is cut off, and costs no more
-memory than its share.
+This happens three times: the network breaks, the hub is killed, the hub is told to
+stop. Each client has to get each entry once and in order, and to be back within a
+minute. What many ask for is read from the database once. A client that reads nothing is
+cut off, and costs no more memory than its share.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tests.support.waiting import eventually
 
 BACK_WITHIN = 60.0
 MISSED, MEANWHILE = 30, 5
-"""Entries that come while everybody is away, and while everybody comes back."""
+"""Entries that come while all clients are away, and while all of them come back."""
 SLOW_ENTRIES, SLOW_BYTES = 40, 100_000
-"""For those who take nothing: 4 times what may wait for one of them."""
+"""Entries for slow clients, and bytes of each: 4 times what may wait for one client."""
 DEADLINE = 300.0
 _CONNECTIONS = re.compile(r'fanfare_connections\{transport="\w+"\} (\d+)')
 _READS = re.compile(r'fanfare_live_reads_total\{from="(\w+)"\} (\d+)')
@@ -44,7 +44,7 @@ _READS = re.compile(r'fanfare_live_reads_total\{from="(\w+)"\} (\d+)')
 
 @dataclass(slots=True)
 class Return:
-    """How everybody came back from one disaster."""
+    """How all clients came back from one disaster."""
 
     name: str
     seconds: list[float]  # until each client had everything, in order of size
@@ -99,13 +99,13 @@ class Storm:
         return self._findings
 
     async def _add(self, feed: PublishedFeed) -> None:
-        """Its first entry is told to nobody."""
+        """Add a feed; its first entry is not news."""
         async with HubApi(self._hub.url) as api:
             self._ids[feed.number] = await api.add_feed(self._publisher.url(feed))
             await api.fetch(self._ids[feed.number])
 
     async def _publish(self, feed: PublishedFeed, entries: int = 1) -> None:
-        """Each a record of its own."""
+        """Publish entries, each in a record of its own."""
         async with HubApi(self._hub.url, DEADLINE) as api:
             for _ in range(entries):
                 self._publisher.publish(feed)
@@ -127,7 +127,7 @@ class Storm:
         await self._all_have(self._feed.count)
 
     async def _break_network(self) -> None:
-        """They lose it one after the other, and so have cursors of their own."""
+        """Let clients lose the network one by one, so that their cursors differ."""
         for number in range(MISSED):
             for client in self._clients[number::MISSED]:
                 client.leave()
@@ -162,7 +162,8 @@ class Storm:
     async def _returning(
         self, name: str, *, is_new: bool = False
     ) -> AsyncIterator[None]:
-        """What happens in the block; then entries come, and all get all they missed."""
+        """Let a disaster happen in the block; publish until all have what they
+        missed."""
         last = self._feed.count + MEANWHILE
         for client in self._clients:
             client.target, client.reached_at = last, 0.0
@@ -191,7 +192,7 @@ class Storm:
             raise
 
     async def _suffer_slow_ones(self) -> None:
-        """First twice the same without them, to see what they cost."""
+        """Publish to slow clients, and twice before without them to compare."""
         await self._tell_slow_ones([])
         usual = await self._tell_slow_ones([])
         slow = [SlowClient() for _ in range(self._slow)]
@@ -203,7 +204,7 @@ class Storm:
         await self._all_have(self._feed.count)
 
     async def _tell_slow_ones(self, slow: list[SlowClient]) -> int:
-        """Until all are cut off. Bytes of memory the hub had at most."""
+        """Publish until all slow clients are cut off; return the peak of memory."""
         feed = self._publisher.add_feed()
         await self._add(feed)
         topic, port = self._publisher.url(feed), self._hub.port
@@ -243,13 +244,13 @@ class Storm:
             return await answer.text()
 
     def _memory(self) -> int:
-        """Bytes."""
+        """The hub's resident memory in bytes."""
         status = Path(f"/proc/{self._hub.pid}/status").read_text()
         line = next(x for x in status.splitlines() if x.startswith("VmRSS"))
         return int(line.split()[1]) * 1024
 
     def _cpu(self) -> float:
-        """Seconds."""
+        """The hub's CPU time in seconds."""
         fields = Path(f"/proc/{self._hub.pid}/stat").read_text().rsplit(")")[-1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,7 +1,7 @@
-"""Live clients so thin that one process has thousands: no tasks, no queues, no streams.
+"""Live clients that are so thin that one process has thousands of them.
 
-Each knows which entry it has to get next, and complains of any other. Every second one
-is a websocket, the others are event streams.
+They have no tasks, queues or streams. Each knows which entry it has to get next, and
+complains of any other. Every second one is a websocket, the others are event streams.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tests.support.publisher import entries_named_in
 from tests.support.raw_websocket import CLOSE, PONG, frame
 
 SOURCES = 8
-"""Addresses that clients come from, each of which has ports for some 28,000."""
+"""Addresses that clients connect from, each of which has about 28,000 ports."""
 LONGEST_PAUSE = 5.0
-"""Seconds between two attempts to come back, at most."""
+"""Most seconds between two attempts to come back."""
 _DATA = re.compile(rb"^data: (.*)$", re.MULTILINE)
 _ID = re.compile(rb"^id: (.*)$", re.MULTILINE)
 
@@ -34,8 +34,8 @@ _ID = re.compile(rb"^id: (.*)$", re.MULTILINE)
 class Client:
     """What one client has got over all its connections.
 
-    ``next``: the number of the entry it has to get next. ``target``: the one with which
-    it has all that it missed, and ``reached_at`` when that came.
+    ``next``: the number of the entry that it has to get next. ``target``: that of the
+    one with which it has all that it missed; ``reached_at``: when that came.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Client:
         return self.number % 2 == 0
 
     def take(self, message: bytes, cursor: str = "") -> None:
-        """One message of the hub, as JSON."""
+        """Take one message of the hub, as JSON."""
         told = orjson.loads(message)
         kind = told["type"]
         if kind == "closed":
@@ -75,11 +75,11 @@ class Client:
         self.is_here = True
 
     def told(self, code: int) -> None:
-        """Why the hub closes it."""
+        """Note why the hub closes the connection."""
         self.code, self.told_at = code, monotonic()
 
     def move(self, cursor: str) -> None:
-        """A comment with an id: it is listened to."""
+        """Take a comment with an id: the hub listens for it now."""
         self.cursor = cursor
         self.is_here = True
 
@@ -129,7 +129,7 @@ class Client:
             self.complaints.append(f"was answered {status.decode()}")
 
     def leave(self) -> None:
-        """As when the network is gone."""
+        """Lose the connection, as when the network is gone."""
         self.returns = False
         if self._link is not None:
             self._link.abort()
@@ -189,11 +189,11 @@ class Link(asyncio.Protocol):
             pass
 
     def _take_one(self) -> bool:
-        """Whether there was a whole message, or frame, or chunk."""
+        """Whether there was a whole message, frame or chunk to take."""
         raise NotImplementedError
 
     def _cut(self, start: int, size: int, end: int) -> bytes | None:
-        """The bytes from ``start``, if all up to ``end`` has come; then it is gone."""
+        """Take the bytes from ``start`` once all up to ``end`` have come, else None."""
         if len(self._data) < end:
             return None
         found = bytes(self._data[start : start + size])
@@ -249,7 +249,7 @@ class EventLink(Link):
         return bool(chunk)
 
     def _hear(self, event: bytes) -> None:
-        """The hub writes an event as one chunk."""
+        """Take an event, which the hub writes as one chunk."""
         if data := _DATA.search(event):
             self.client.take(data[1])
         elif id := _ID.search(event):
@@ -257,7 +257,7 @@ class EventLink(Link):
 
 
 class SlowClient:
-    """Asks for a topic and takes nothing, with as small a buffer as there is."""
+    """Asks for a topic and reads nothing, with the smallest buffer possible."""
 
     def __init__(self) -> None:
         self._socket = socket.socket()

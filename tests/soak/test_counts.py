@@ -1,4 +1,4 @@
-"""The hub's numbers beside those of the judge."""
+"""The hub's numbers, compared with those of the judge."""
 
 from __future__ import annotations
 

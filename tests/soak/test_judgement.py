@@ -1,4 +1,4 @@
-"""What the scenes of `scripts/soak` take for a broken promise, of made-up figures."""
+"""What the scenes of `scripts/soak` take for a broken promise, by made-up figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who the judge of the soak takes for subscribed."""
+"""Which callbacks the judge of the soak takes for subscribed."""
 
 from __future__ import annotations
 

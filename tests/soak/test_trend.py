@@ -12,8 +12,11 @@ from tests.soak.memory import EACH, Look, find_trend
 def looks(
     seconds: float, *, leak: float = 0.0, warm_up: float = 0.0, file: float = 0.0
 ) -> list[Look]:
-    """Of 80 MB, with the noise of an allocator; ``leak`` is bytes each second, and so
-    is ``file``, by which the database grows."""
+    """Looks at about 80 MB, with the noise of an allocator.
+
+    ``leak``: bytes each second; ``file``: bytes by which the database grows each
+    second.
+    """
     random = Random(1)
     return [
         Look(
