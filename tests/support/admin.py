@@ -7,4 +7,4 @@ from base64 import b64encode
 TOKEN = "a token for tests"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 ADMIN_LOGIN = b64encode(f"admin:{TOKEN}".encode()).decode()
-"""As a password, for the header or a parameter ``authorization``."""
+"""The administrator's login in base64, for the header or as ``authorization``."""

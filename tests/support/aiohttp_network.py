@@ -1,7 +1,7 @@
-"""The same requests through aiohttp: what the hub's own client is compared with.
+"""A network that sends requests by aiohttp, to compare the hub's own client with.
 
-Without guard and names, so for loopback only. aiohttp's failures are put into the hub's
-errors as they were when the hub still used it.
+It has no guard and looks up no names, so it is for loopback only. aiohttp's failures
+become the hub's errors, as they did when the hub still used aiohttp.
 """
 
 from __future__ import annotations

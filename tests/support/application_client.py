@@ -12,7 +12,7 @@ def client_of(
     port: int = 123,
     base_url: str = "http://hub.example",
 ) -> httpx2.AsyncClient:
-    """What the application raises it answers with 500, as behind a server."""
+    """A client that gets a 500 for what the application raises, as from a server."""
     transport = httpx2.ASGITransport(
         application, raise_app_exceptions=False, client=(address, port)
     )

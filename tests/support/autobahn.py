@@ -1,10 +1,10 @@
 """Cases of the Autobahn test suite, for a server that echoes nothing.
 
-An echo is here the answer to a message that has an id: ``echo("x")`` asks the hub to
-leave a topic that nobody listens to, and the answer names the id. Numbers and
-sentences are those of the suite; the frames are made anew from them. The sequences of
-6.5 and on are those of Markus Kuhn's "UTF-8 decoder capability and stress test". Cases
-9 and 10 are for a server that takes 64 KiB at most.
+The answer to a message that has an id stands for an echo: ``echo("x")`` asks the hub to
+leave a topic that nobody listens to, and the answer names the id. Numbers and sentences
+are those of the suite; the frames are made anew from them. The sequences of 6.5 and on
+are those of Markus Kuhn's "UTF-8 decoder capability and stress test". Cases 9 and 10
+are for a server that takes 64 KiB at most.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TOPIC = "https://nobody.example/feed"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Frames, sent in pieces of ``chop`` bytes if there is one, and what comes of it.
+    """Frames, sent in pieces of ``chop`` bytes (0: whole), and what comes of them.
 
-    ``answers``: ids that are echoed and payloads of pongs, in order. ``code``: with
-    which the hub closes the connection; None: it does not. What came before a
-    breach of the rules may be answered or not (the suite calls both right).
+    ``answers``: ids that are echoed and payloads of pongs, in order. ``code``: the one
+    with which the hub closes the connection; None: it does not. What came before a
+    breach of the rules may be answered or not (the suite accepts both).
     """
 
     sentence: str
@@ -261,7 +261,7 @@ CASES: dict[str, Case] = {
     )
     for number, case in group()
 }
-"""By the suite's number."""
+"""Cases by the suite's number."""
 
 
 _GREEK = bytes.fromhex("cebae1bdb9cf83cebcceb5")  # "kosme", with an oxia
@@ -341,7 +341,7 @@ INVALID: dict[int, Sequence[bytes]] = {
     20: [*_SURROGATES, *_LOW],
     21: [high + low for high in _SURROGATES for low in (_LOW[0], _LOW[2])],
 }
-"""By the second number. In 6.6, of all beginnings of one text, most are cut off."""
+"""Invalid sequences by the second number; of 6.6 some beginnings of one text."""
 
 
 def _cut_up() -> Iterator[tuple[str, Case]]:
@@ -367,7 +367,7 @@ def _octets(whole: bytes) -> tuple[bytes, ...]:
 
 
 def _fail_fast() -> Iterator[tuple[str, Case]]:
-    """The rest of the text never comes: it must be closed all the same."""
+    """Cases whose text never ends: the hub must close the connection all the same."""
     start = frame(TEXT, _GREEK, is_final=False)
     beyond = frame(CONTINUATION, b"\xf4\x90\x80\x80", is_final=False)
     yield "6.4.1", Case("beyond Unicode, at once", (start, beyond), (), NOT_UTF_8)
@@ -385,7 +385,7 @@ def _fail_fast() -> Iterator[tuple[str, Case]]:
 def _sequences() -> Iterator[tuple[str, Case]]:
     for group, texts in VALID.items():
         for number, text in enumerate(texts, 1):
-            # JSON has no NUL; to be told so is an answer as well.
+            # JSON has no NUL; the error that says so is an answer as well.
             answer = "" if text == b"\0" else text.decode()
             case = Case(f"valid {text.hex()}", (frame(TEXT, echo(text)),), (answer,))
             yield f"6.{group}.{number}", case
@@ -401,7 +401,7 @@ TEXT_CASES: dict[str, Case] = {
     for group in (_cut_up, _fail_fast, _sequences)
     for number, case in group()
 }
-"""By the suite's number; of 6.6 the valid ones come first."""
+"""Cases by the suite's number; of 6.6 the valid ones come first."""
 
 
 def _claimed(opcode: int, size: int) -> bytes:
@@ -446,4 +446,4 @@ def _limits() -> Iterator[tuple[str, Case]]:
 
 
 LIMIT_CASES: dict[str, Case] = dict(_limits())
-"""By the suite's number."""
+"""Cases by the suite's number."""

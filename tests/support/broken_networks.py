@@ -10,7 +10,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 
 @contextmanager
 def black_hole() -> Iterator[str]:
-    """Its origin. Whoever connects to it hears nothing."""
+    """The origin of a server that never answers whoever connects to it."""
     with ExitStack() as stack:
         listener = stack.enter_context(
             socket.create_server(("127.0.0.1", 0), backlog=0)

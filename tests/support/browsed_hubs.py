@@ -1,6 +1,6 @@
 """Hubs to look at in a browser, with data of several kinds, and where their pages are.
 
-Where pages are is read from the links of other pages.
+The addresses of pages are read from the links of other pages.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tests.support.publisher import Publisher
 from tests.support.stage import Stage, open_stage
 
 SHOWN: Final = "<>'\"=(){}%/ "
-"""What is put into a header as it is, though it means something in a page."""
+"""Characters that a header shows as they are, though HTML gives them a meaning."""
 MANY_FEEDS: Final = 60
-"""More than a page of the list has."""
+"""More feeds than a page of the list has."""
 FIXED_PAGES: Final = [each for each in PAGES if "{" not in each]
 LARGE: Final = ListLengths(feeds=100_000, subscriptions=1_000, deliveries=1_000)
-"""That lists are as quick of more is measured by ``scripts/bench pages``."""
+"""Lengths of lists; ``scripts/bench pages`` shows that longer ones are as quick."""
 
 
 OF_ANY_HUB: Final = ("/docs/", "/about", "/admin/login", "/account/login")
 MOST_ADDRESSES: Final = 3
-"""Of one page, in a lively hub: its feeds, say, are in different states."""
+"""Addresses of one page to look at in a lively hub, whose feeds differ in state."""
 
 
 class Kind(StrEnum):
@@ -49,8 +49,10 @@ class Kind(StrEnum):
     LARGE = "large"
 
     def shown(self, page: str) -> int:
-        """At how many addresses a page is looked at in such a hub: one that does not
-        depend on what is in it is looked at once."""
+        """At how many addresses a page is looked at in a hub of this kind.
+
+        A page that does not depend on what is in the hub is looked at once.
+        """
         if page.startswith(OF_ANY_HUB):
             return 1 if self is Kind.LIVELY else 0
         return MOST_ADDRESSES if self is Kind.LIVELY else 1
@@ -69,7 +71,7 @@ class Seen:
 
 @dataclass(slots=True, kw_only=True)
 class BrowsedHub:
-    """A hub, and a browser that is logged in; with and without scripts."""
+    """A hub, and a browser that is logged in to it, with and without scripts."""
 
     kind: Kind
     stage: Stage
@@ -81,7 +83,7 @@ class BrowsedHub:
     _seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
 
     async def look(self, page: str) -> dict[str, Seen]:
-        """At a page's addresses; what is seen is kept."""
+        """Look at a page's addresses, and keep what is seen."""
         if page not in self._seen:
             tab = await self._tab(has_scripts=True)
             self._seen[page] = {
@@ -91,7 +93,7 @@ class BrowsedHub:
         return self._seen[page]
 
     async def look_without_scripts(self, page: str) -> Seen:
-        """At a page's first address."""
+        """Look at a page's first address."""
         first, *_ = await self._addresses_of(page)
         return await _look_without_scripts(await self._tab(has_scripts=False), first)
 
@@ -100,7 +102,7 @@ class BrowsedHub:
         return await new_tab(context, self.stage.hub.url)
 
     async def _tab(self, *, has_scripts: bool) -> Tab:
-        """One for all pages: a new one costs a browser as much as three pages."""
+        """A tab for all pages: to open a new one costs as much as three pages."""
         if has_scripts not in self._tabs:
             self._tabs[has_scripts] = await self.new_tab(has_scripts=has_scripts)
         return self._tabs[has_scripts]
@@ -116,8 +118,11 @@ class BrowsedHub:
 
 
 async def _look(tab: Tab, kind: Kind, address: str, *, is_first: bool) -> Seen:
-    """All colours are in the lively hub, and those of a page at its first address. Axe
-    takes more time to compare colours than for all else."""
+    """Look at an address; Axe checks colours only at the first of the lively hub.
+
+    All colours are in the lively hub, and those of a page at its first address. To
+    compare colours takes Axe more time than all else.
+    """
     tab.complaints.clear()
     await tab.see()
     status = await tab.open(address)
@@ -140,7 +145,7 @@ async def _look(tab: Tab, kind: Kind, address: str, *, is_first: bool) -> Seen:
 
 
 async def _look_without_scripts(tab: Tab, address: str) -> Seen:
-    """Axe waits by timers, which a page without scripts does not have."""
+    """Look at an address without Axe, which waits by timers that need scripts."""
     tab.complaints.clear()
     await tab.see(width=PHONE)
     return Seen(
@@ -182,7 +187,7 @@ async def open_browsed_hub(
 
 
 async def log_in(hub: HubProcess, context: BrowserContext) -> None:
-    """By the link that ``fanfare ui`` prints."""
+    """Log in by the link that ``fanfare ui`` prints."""
     printed = await fanfare("ui", variables=knowing(hub))
     tab = await new_tab(context, hub.url)
     await tab.page.goto(printed.out.strip())
@@ -192,7 +197,7 @@ async def log_in(hub: HubProcess, context: BrowserContext) -> None:
 
 
 async def give_list(hub: HubProcess, context: BrowserContext) -> None:
-    """On the page of imports, whose lists a hub keeps in memory alone."""
+    """Import a list on the page of imports, since a hub keeps lists in memory alone."""
     tab = await new_tab(context, hub.url)
     await tab.open("/admin/imports")
     title = quoteattr(HOSTILE[0])
@@ -205,8 +210,7 @@ async def give_list(hub: HubProcess, context: BrowserContext) -> None:
 
 
 def listener_of(stage: Stage) -> connect:
-    """Somebody who listens live to feeds with hostile addresses, for as long as the
-    tests take: nobody reads what comes."""
+    """A live connection to feeds with hostile addresses, from which nobody reads."""
     url = f"ws{stage.hub.url.removeprefix('http')}/stream"
     paths = [f"/{number}/{quote(text)}" for number, text in enumerate(HOSTILE)]
     topics = [("topic", stage.publisher.url(path)) for path in paths]
@@ -228,7 +232,7 @@ async def leave_as_it_is(stage: Stage) -> list[str]:
 
 
 async def furnish(stage: Stage) -> list[str]:
-    """Feeds and subscriptions in all states; whatever others choose is hostile."""
+    """Make feeds and subscriptions in all states, with hostile texts."""
     api, publisher, subscribers = stage.api, stage.publisher, stage.subscribers
     feed_id, feed = await stage.add_feed()
     good = await stage.subscribe("good", feed)
@@ -264,7 +268,7 @@ async def furnish(stage: Stage) -> list[str]:
 
 
 async def play(api: HubApi) -> None:
-    """A run of the playground with every step, and with messages that are hostile."""
+    """Make a run of the playground with every step, and with hostile messages."""
     run = await api.request("POST", "/api/playground", topic="")
     path = f"/api/playground/{run['id']}"
     await api.request("POST", f"{path}/steps", step="all")

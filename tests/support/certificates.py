@@ -17,7 +17,10 @@ _VALID_FROM = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def server_context(folder: Path) -> ssl.SSLContext:
-    """For a server on 127.0.0.1, signed by itself; its PEM lies in the folder."""
+    """A context for a server on 127.0.0.1, which leaves its certificate in the folder.
+
+    The certificate is signed by itself.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
         x509.CertificateBuilder()
@@ -50,5 +53,5 @@ def server_context(folder: Path) -> ssl.SSLContext:
 
 
 def trusting_context(folder: Path) -> ssl.SSLContext:
-    """For a client that trusts the certificate `server_context` left in the folder."""
+    """A context for a client that trusts the certificate in the folder."""
     return ssl.create_default_context(cafile=folder / "loopback.pem")

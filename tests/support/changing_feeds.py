@@ -1,7 +1,7 @@
 """Feeds as they change from one fetch to the next, for property tests.
 
 A feed is drawn in parts, changed part by part or byte by byte, and written out. What is
-drawn is as odd as it comes: entries share ids and links, hold what looks like the
+drawn is deliberately odd: entries share ids and links, hold what looks like the
 beginning or the end of another one, and stand in comments; heads change what entries
 inherit.
 """
@@ -166,7 +166,7 @@ class ChangingFeed:
 
 
 def _mostly(tame: Iterable[str], all: Iterable[str]) -> st.SearchStrategy[str]:
-    """Documents in which everything is odd are seldom read at all."""
+    """Draw mostly tame values: documents in which everything is odd are seldom read."""
     tame, all = tuple(tame), tuple(all)
     return st.integers(0, 11).flatmap(
         lambda drawn: st.sampled_from(tame if drawn else all)
@@ -207,7 +207,7 @@ _encodings = _mostly(_ENCODINGS[:1], _ENCODINGS)
 
 
 def _lists_of(item: st.SearchStrategy[Item]) -> st.SearchStrategy[tuple[Item, ...]]:
-    """Ids differ, or else links."""
+    """Draw lists of items that differ in their ids, or else in their links."""
     apart = st.lists(
         item, min_size=2, max_size=6, unique_by=lambda each: each.id or each.link
     )
@@ -229,7 +229,7 @@ feeds = st.builds(
 
 
 def _with_items(draw: st.DrawFn, feed: ChangingFeed) -> ChangingFeed:
-    """An entry more or less, at another place, in another state, or twice."""
+    """A feed with an item more or less, moved, changed, or repeated."""
     items = feed.items
     number = draw(st.integers(0, max(len(items) - 1, 0)))
     before, here, after = items[:number], items[number : number + 1], items[number:]
@@ -267,7 +267,7 @@ def _with_surroundings(draw: st.DrawFn, feed: ChangingFeed) -> ChangingFeed:
 
 
 def _broken(draw: st.DrawFn, feed: ChangingFeed) -> ChangingFeed:
-    """Something put anywhere into it, or its end lost."""
+    """A feed with something inserted anywhere, or cut off before its end."""
     if draw(st.booleans()):
         return replace(feed, cut=draw(st.none() | st.integers(40, 1_500)))
     splice = (draw(st.integers(0, 3_000)), draw(st.sampled_from(_SPLICES)))

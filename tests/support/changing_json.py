@@ -1,7 +1,7 @@
 """JSON Feeds as they change from one fetch to the next, for property tests.
 
-As odd as they come: items share ids and links, have none, are no objects, or are nested
-too deep to be written again; heads change what items inherit.
+They are deliberately odd: items share ids and links, have none, are no objects, or are
+nested too deep to be written again; heads change what items inherit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 Members = dict[str, Any]
 
 HUGE: Final = 123456789012345678901234567890
-"""As a float it is the same as the number after it."""
+"""As a float, this number is the same as the next one."""
 VERSION: Final = "https://jsonfeed.org/version/1.1"
 
 
@@ -82,7 +82,7 @@ class ChangingJson:
 
 
 def _mostly(tame: int, all: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    """Documents in which everything is odd are seldom read in part."""
+    """Draw mostly tame values: documents in which everything is odd are seldom read."""
     return st.integers(0, 9).flatmap(
         lambda drawn: st.sampled_from(all[:tame] if drawn else all)
     )
@@ -114,7 +114,7 @@ _feeds = st.builds(
 
 
 def _changed(draw: st.DrawFn, feed: ChangingJson) -> ChangingJson:
-    """An item more or less, at another place, in another state, or twice."""
+    """A feed with an item more or less, moved, changed, or repeated."""
     items = feed.items
     number = draw(st.integers(0, max(len(items) - 1, 0)))
     before, here, after = items[:number], items[number : number + 1], items[number:]

@@ -1,7 +1,7 @@
 """Chromium, driven by Playwright: what becomes of a page of the hub in it.
 
-The system's own Chromium is used, and none is downloaded. It is asked to stay by
-itself: no network but what a test opens.
+The system's own Chromium is used; none is downloaded. It makes no requests of its own,
+only those of the pages that a test opens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ NAMES = (
     "chromium-headless-shell",
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
 )
-"""The first that is there; opening a page costs a headless shell a third."""
+"""Names of programs, the first that is installed counts.
+
+To open a page takes a headless shell a third of the time.
+"""
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-sync"),
@@ -38,13 +41,13 @@ FLAGS = (
 )
 DESKTOP = 1200
 PHONE = 360
-"""Pixels of width."""
+"""The width of a phone's screen, in pixels."""
 HEIGHT = 900
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
-"""None where no Chromium is installed."""
+"""The path of Chromium; None where none is installed."""
 Scheme = Literal["light", "dark"]
 CONTRAST = "color-contrast"
-"""A rule of axe."""
+"""A rule of Axe."""
 
 in_a_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
 
@@ -61,10 +64,11 @@ async def open_chromium() -> AsyncIterator[Browser]:
 
 @dataclass
 class Tab:
-    """One page. ``complaints`` are what a developer would see in red in the console
+    """One page of a browser.
 
-    (errors, warnings, exceptions, breaches of the Content-Security-Policy), dialogs,
-    which no page of the hub opens, and requests to elsewhere.
+    ``complaints``: what a developer would see in red in the console (errors, warnings,
+    exceptions, breaches of the Content-Security-Policy), dialogs, which no page of the
+    hub opens, and requests to other origins.
     """
 
     page: Page
@@ -78,13 +82,13 @@ class Tab:
         self.page.on("request", self._hear_request)
 
     async def open(self, path: str) -> int:
-        """The status of the answer; ``path`` is of the hub."""
+        """Open a path of the hub; return the status of the answer."""
         answer = await self.page.goto(f"{self.origin}{path}")
         assert answer is not None
         return answer.status
 
     async def see(self, *, width: int = DESKTOP, scheme: Scheme = "light") -> None:
-        """Be a screen of that width whose owner prefers that scheme."""
+        """Have a screen of that width, whose owner prefers that colour scheme."""
         await self.page.set_viewport_size({"width": width, "height": HEIGHT})
         await self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
 
@@ -94,7 +98,7 @@ class Tab:
         return found
 
     async def inaccessible(self, *rules: str, without: Sequence[str] = ()) -> list[str]:
-        """What axe finds by these rules, by default by all of its own."""
+        """What Axe finds by these rules, or by all of its own."""
         options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
         if rules:
             options["runOnly"] = list(rules)
@@ -105,7 +109,7 @@ class Tab:
         return found
 
     async def standstill(self) -> str:
-        """What a page says that does not move although it should."""
+        """What a live page says if it does not change although it should; or ""."""
         if not await self.page.locator("[data-live]").count():
             return ""
         await self.page.wait_for_function(MOVES)

@@ -30,5 +30,5 @@ class ManualClock:
         self._elapsed += seconds
 
     async def sleep(self, seconds: float) -> None:
-        """As if somebody had slept."""
+        """Advance the clock at once, instead of sleeping."""
         self.advance(seconds)

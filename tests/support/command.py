@@ -1,4 +1,4 @@
-"""The ``fanfare`` command, each time in a process of its own."""
+"""The ``fanfare`` command, which runs in a process of its own each time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """This process's variables without those of any hub, and these."""
+    """This process's variables without those of any hub, and the given ones."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("FANFARE_")}
     return {**inherited, **variables}
 
@@ -43,7 +43,7 @@ def knowing(hub: HubProcess) -> dict[str, str]:
 async def start_fanfare(
     *arguments: str, variables: Mapping[str, str], directory: Path = ROOT
 ) -> asyncio.subprocess.Process:
-    """Begin a command as it begins at a terminal."""
+    """Start a command as it is started at a terminal."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-u", "-m", "hub.cli", *arguments),
         cwd=directory,
@@ -56,13 +56,16 @@ async def start_fanfare(
 
 
 def _heed_interrupts() -> None:
-    """A suite that a shell started in its background ignores Ctrl-C, and so would the
-    commands it starts."""
+    """Let Ctrl-C end this process, and so the commands that it starts.
+
+    A suite that a shell has started in its background ignores Ctrl-C.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 async def fork_fanfare(*arguments: str, variables: Mapping[str, str]) -> ForkedHub:
-    """The same without importing the program anew (`tests.support.nursery`)."""
+    """Like `start_fanfare`, without importing the program anew
+    (`tests.support.nursery`)."""
     return await fork_command(*arguments, environment=environment(variables))
 
 

@@ -1,4 +1,4 @@
-"""Every verb of the command line, from its table of commands."""
+"""Walks the command line: every group and every verb of its table of commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 def groups(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
-    """The words that lead to each group, itself first."""
+    """The words that lead to each group, beginning with the group itself."""
     yield before
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -20,7 +20,7 @@ def groups(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
 def verbs(
     group: click.Group, *before: str
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Each that does something, with the words that call it."""
+    """Each command that does something, with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)

@@ -29,17 +29,20 @@ ACKNOWLEDGEMENT_WINDOW = 0.1
 """Seconds of acknowledgements that a kill may lose, as the hub promises."""
 
 SCHEDULING_SLACK = 0.4
-"""What busy machines add to it."""
+"""Seconds that a busy machine adds to that."""
 
 IN_FLIGHT = 256 + 64
-"""First deliveries and catch-ups that may be under way at once. An answer is until the
-hub has read it, and on a busy machine, with hundreds of them, that is some time."""
+"""First deliveries and catch-ups that may be under way at once.
+
+A delivery is under way until the hub has read the answer; on a busy machine, with
+hundreds of them, that takes some time.
+"""
 
 READING_SECONDS = 2.0
-"""But not longer."""
+"""The longest time until the hub has read an answer."""
 
 LAG_SECONDS = 2.0
-"""How long before a kill counts as its moment: everything on a busy machine is late."""
+"""How long before a kill still counts as its moment: a busy machine is late."""
 
 FAILPOINTS = {
     "after-fetch": 6,
@@ -49,13 +52,16 @@ FAILPOINTS = {
     "mid-post": 60,
     "after-2xx": 60,
 }
-"""Where to die, and at most at which time of passing the place."""
+"""Places to die at, and the highest number of the passage at which it happens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one process ends: at a failpoint, or when that takes too long, or has none,
-    so many seconds after its start or after it was ready."""
+    """How one process ends: at a failpoint, or by a kill after so many seconds.
+
+    The kill comes if there is no failpoint, or it takes too long. ``after`` counts from
+    the start, or if ``is_ready_first`` from when the process was ready.
+    """
 
     failpoint: str = ""
     after: float = 10.0
@@ -64,7 +70,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Outcome:
-    """The verdict, with what the campaign was like."""
+    """The verdict on a campaign, with what happened in it."""
 
     seed: int
     complaints: list[str] = field(default_factory=list)
@@ -77,7 +83,7 @@ class Outcome:
 
 
 def run_campaign(seed: int, kills: int, directory: Path) -> Outcome:
-    """One campaign from beginning to end; needs a process without an event loop."""
+    """Run one campaign from beginning to end, in a process without an event loop."""
     return asyncio.run(Campaign(seed, kills=kills, directory=directory).run())
 
 
@@ -120,7 +126,7 @@ class Campaign:
         return self._outcome
 
     async def _set_up(self, api: HubApi) -> None:
-        """A few feeds with few subscribers each, or one with more than a chunk."""
+        """Make a few feeds with few subscribers each, or one with more than a chunk."""
         is_wide = self._random.random() < 0.2
         if is_wide:
             self._pause = 0.5
@@ -152,7 +158,7 @@ class Campaign:
         return subscriber
 
     async def _live_and_die(self) -> None:
-        """One process from its start to its violent end, with traffic meanwhile."""
+        """Run one process from its start to its violent end, with traffic meanwhile."""
         plan = self._next_plan()
         name = await self._start(failpoint=plan.failpoint)
         if plan.is_ready_first:
@@ -161,7 +167,7 @@ class Campaign:
             async with asyncio.timeout(plan.after):
                 await self._keep_busy()
         except TimeoutError:
-            pass  # its moment has come
+            pass  # it is time to kill it
         if self._hub.is_running:
             at = await self._hub.kill()
         else:
@@ -170,11 +176,11 @@ class Campaign:
         self._outcome.kills[name] = Kill(at, self._lag.most_since(at - LAG_SECONDS))
 
     async def _until_ready_or_dead(self) -> None:
-        with suppress(HubDied):  # of its failpoint, in deliveries it began with
+        with suppress(HubDied):  # at its failpoint, in its first deliveries
             await self._hub.wait_ready()
 
     async def _start(self, *, failpoint: str = "") -> str:
-        """Start a process that names itself otherwise than all before; that name."""
+        """Start a process with a public URL of its own; return the URL of its hub."""
         self._runs += 1
         url = f"http://hub.example/{self._runs}"
         self._hub.settings = {**self._settings, "FANFARE_PUBLIC_URL": url}
@@ -191,7 +197,7 @@ class Campaign:
         return Plan(failpoint=f"{place}:{self._random.randint(1, most)}")
 
     async def _keep_busy(self) -> None:
-        """Publish and have it fetched, until the hub is gone."""
+        """Publish and have the hub fetch, until the hub is gone."""
         try:
             await self._hub.wait_ready()
             async with HubApi(self._hub.url) as api:
@@ -205,7 +211,7 @@ class Campaign:
             await self._hub.wait_exit()
 
     async def _drain(self, api: HubApi) -> None:
-        """Give the hub time to keep its word, with its own means to hurry."""
+        """Give the hub time to deliver everything; retries are made due at once."""
         for feed_id, _feed in self._feeds:
             await api.fetch(feed_id)
         deadline = monotonic() + 60
@@ -247,7 +253,7 @@ class Campaign:
 
 
 def moody(mood: random.Random) -> Iterator[ServerAnswer]:
-    """Now and then an error, or an answer that takes longer than a chunk waits."""
+    """Yield mostly good answers, now and then an error or one that is too slow."""
     while True:
         throw = mood.random()
         if throw < 0.1:

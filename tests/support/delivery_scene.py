@@ -1,6 +1,6 @@
-"""A hub's delivery side, whole: SQLite, the dispatcher, real sockets, subscribers.
+"""The whole delivery side of a hub: SQLite, the dispatcher, real sockets, subscribers.
 
-What the poller would commit is committed here by hand.
+Tests commit here what the poller would commit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LOOPBACK = ip_network("127.0.0.0/8")
 
 
 class CappedNetwork:
-    """Loopback without its exemption: callbacks there have caps like any others."""
+    """A network in which callbacks on loopback have caps, like any others."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -71,7 +71,7 @@ class DeliveryScene:
 
     @asynccontextmanager
     async def dispatching(self) -> AsyncIterator[Dispatcher]:
-        """A dispatcher at work; cancelled, and so drained, at the end."""
+        """Run a dispatcher for the block; its end cancels, and so drains it."""
         dispatcher = Dispatcher(
             self.storage, self.network, self.clock, HUB_URL, self.limits
         )
@@ -99,7 +99,7 @@ class DeliveryScene:
         subscribers: Subscribers | None = None,
         **fields: Any,
     ) -> Subscription:
-        """With the callback of that name, of these subscribers or others."""
+        """Subscribe the callback of that name, of these subscribers or of others."""
         feed = await self.storage.feeds.get(feed_id)
         assert feed is not None
         new = NewSubscription(
@@ -160,7 +160,7 @@ class DeliveryScene:
         return position
 
     async def is_settled(self) -> bool:
-        """Whether nothing is owed to anybody any more."""
+        """Whether nothing is left to be delivered to anybody."""
         backlog = await self.storage.backlog()
         return not (backlog.fanouts or backlog.chunks or backlog.retrying)
 

@@ -37,7 +37,7 @@ def rss(
     prolog: str = "",
     tail: str = "",
 ) -> bytes:
-    """``root`` and ``channel`` are attributes, each after a space."""
+    """An RSS document. ``root``, ``channel``: attributes, each after a space."""
     listed = "\n".join(items)
     return (
         f'{prolog}<rss version="2.0"{root}><channel{channel}>{head}{listed}{tail}'
@@ -46,7 +46,7 @@ def rss(
 
 
 def atom(*entries: str, head: str = "", root: str = "") -> bytes:
-    """``root`` are attributes, after a space."""
+    """An Atom document. ``root``: attributes, each after a space."""
     listed = "".join(entries)
     return (
         f'<feed xmlns="http://www.w3.org/2005/Atom"{root}>{head}{listed}</feed>'
@@ -54,7 +54,7 @@ def atom(*entries: str, head: str = "", root: str = "") -> bytes:
 
 
 def an_entry(key: str, *, link: str = "", text: str = "", **more: Any) -> Entry:
-    """``more`` replaces any member."""
+    """An entry as the parser makes it; ``more`` replaces any member."""
     entry = Entry(
         key=key,
         id=f"tag:example.org,2026:{key}",

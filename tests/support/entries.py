@@ -1,8 +1,8 @@
 """Hypothesis strategies: entries, feeds and notifications with everything in them.
 
-``ANY`` text may be as hostile as it likes. What has to have a form in Atom (addresses,
-media types, languages) has it here; `tests/protocols/superfeedr/test_valid_atom.py`
-has what happens where it has none.
+``ANY`` text may be as hostile as it likes. What must have a certain form in Atom
+(addresses, media types, languages) has it here; what happens otherwise is tested in
+`tests/protocols/superfeedr/test_valid_atom.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def several(one: st.SearchStrategy, most: int = 2) -> st.SearchStrategy:
 
 
 def _purpose(link: Link) -> object:
-    """Of alternates Atom allows but one a type."""
+    """What must be unique among the links: Atom allows one alternate of each type."""
     return link.type if link.rel == "alternate" else link
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events as the HTML standard has clients read them, and such a client."""
+"""Server-sent events, read as the HTML standard has clients read them; and a client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Event:
 
 @dataclass
 class EventParser:
-    """Feed it bytes as they come. ``last_id`` is what a reconnect would send."""
+    """A parser that gets bytes as they come; ``last_id`` is for a reconnect."""
 
     last_id: str = ""
     _rest: bytes = field(default=b"", init=False)
@@ -73,7 +73,7 @@ class EventClient:
     async def next(
         self, kind: str = "notification", seconds: float = 60.0
     ) -> dict[str, Any]:
-        """The data of the next event of that kind."""
+        """Return the data of the next event of that kind."""
         async with asyncio.timeout(seconds):
             while True:
                 while self._waiting:
@@ -84,7 +84,7 @@ class EventClient:
                 self._waiting += self.parser.feed(await self.chunk())
 
     async def chunk(self) -> bytes:
-        """One chunk of the body; raises `EOFError` at its end."""
+        """Return one chunk of the body. Raises `EOFError` at its end."""
         size = int(await self._reader.readuntil(b"\r\n"), 16)
         data = await self._reader.readexactly(size + 2)
         if not size:
@@ -92,11 +92,11 @@ class EventClient:
         return data[:-2]
 
     async def body(self) -> bytes:
-        """Of an answer that is no stream."""
+        """Return the body of an answer that is no stream."""
         return await self._reader.readexactly(int(self.headers["content-length"]))
 
     def send(self, more: bytes) -> None:
-        """What a client of an event stream does not send."""
+        """Send bytes, which no client of an event stream does."""
         self._writer.write(more)
 
     def abort(self) -> None:
@@ -104,7 +104,10 @@ class EventClient:
 
 
 async def request_events(port: int, target: str, **headers: str) -> EventClient:
-    """Ask, and read the answer's head; a header's name has _ for -."""
+    """Send a request, and read the head of the answer.
+
+    Names in ``headers`` have _ in the place of -.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     client = EventClient(reader, writer)
     lines = [f"{name.replace('_', '-')}: {it}\r\n" for name, it in headers.items()]

@@ -1,8 +1,8 @@
-"""A disk that fails beneath a real SQLite: calls of the system answer with an error.
+"""A disk that fails beneath a real SQLite: system calls answer with an error.
 
-SQLite lets the calls it makes be replaced (``xSetSystemCall`` of ``sqlite3_vfs``). Here
-those that write and shorten files answer what a test says, in the whole process and on
-whatever thread, so that all above, SQLite's own handling of errors first, is real.
+SQLite lets the calls that it makes be replaced (``xSetSystemCall`` of ``sqlite3_vfs``).
+Those that write and shorten files answer here what a test says, in the whole process
+and on any thread, so that all above them is real, also SQLite's own handling of errors.
 Flushes are not among the calls that can be replaced.
 """
 
@@ -31,13 +31,15 @@ _WRITING: Final[dict[str, tuple[Any, ...]]] = {
     "write": (c_ssize_t, c_int, c_void_p, c_size_t),
     "ftruncate": (c_int, c_int, c_int64),
 }
-"""The types of each call: of its result, then of its arguments."""
+"""The types of each call: that of its result, then those of its arguments."""
 
 
 @dataclass(slots=True)
 class FailingDisk:
     """``error``: the `errno` of each write from now on; 0: the disk is well.
-    ``unflushed``: so many flushes from now on fail, after writes that did not."""
+
+    ``unflushed``: how many flushes fail from now on, after writes that did not.
+    """
 
     error: int = 0
     unflushed: int = 0
@@ -75,12 +77,12 @@ class _FileMethods(ctypes.Structure):
 _OPEN: Final = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p)
 _SYNC: Final = CFUNCTYPE(c_int, c_void_p, c_int)
 _OF_OPEN_FILES: Final[list[Any]] = []
-"""What files have for methods that may be open for longer than the test."""
+"""Methods of files that may stay open for longer than the test."""
 
 
 @contextmanager
 def failing_disk() -> Iterator[FailingDisk]:
-    """Put it beneath all databases of this process; at the end the real one is back.
+    """Put a failing disk beneath all databases of this process; at the end it is gone.
 
     Skips the test where SQLite was built into the interpreter and cannot be reached.
     """
@@ -97,7 +99,7 @@ def failing_disk() -> Iterator[FailingDisk]:
         vfs.xOpen = ctypes.cast(intercepted, c_void_p)
         for name, types in _WRITING.items():
             original = vfs.xGetSystemCall(address, name.encode())
-            if original:  # else this SQLite has another call for it
+            if original:  # or this SQLite uses another call
                 call = _intercepted(disk, name, original, types)
                 kept.append((call, name))
                 vfs.xSetSystemCall(address, name.encode(), ctypes.cast(call, c_void_p))

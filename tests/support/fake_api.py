@@ -1,4 +1,4 @@
-"""A hub that only answers: canned documents by method and path, requests kept.
+"""A fake hub with canned answers by method and path, which keeps the requests.
 
 The documents are those of the administration API, as the CLI gets them.
 """
@@ -29,9 +29,11 @@ SECONDS = 60.0
 
 @dataclass
 class FakeApi:
-    """Set ``answers["GET /api/feeds"]``; the query is not part of the key. A document
-    may be a function of the request's. With a ``key`` it proves to be a hub, with a
-    ``token`` of its own that it has that."""
+    """Answers by ``answers["GET /api/feeds"]``; the query is not part of the key.
+
+    A document may be a function of the request's. With a ``key`` it proves to be a hub,
+    and with a ``token`` that it has the same token.
+    """
 
     url: str = ""
     key: str = ""
@@ -63,8 +65,10 @@ class FakeApi:
 
 @contextmanager
 def serving(api: FakeApi, port: int = 0, host: str = "127.0.0.1") -> Iterator[FakeApi]:
-    """Serve on a loopback port until the end of the block, in a thread of its own: a
-    command has an event loop of its own, or none."""
+    """Serve on a loopback port until the end of the block, in another thread.
+
+    A command has an event loop of its own, or none.
+    """
 
     async def answer(request: ServerRequest) -> ServerAnswer:
         api.tokens.append(request.headers.get("authorization", ""))

@@ -30,9 +30,9 @@ Answers: TypeAlias = Callable[
 
 @dataclass
 class FakeFetcher:
-    """Answers a 304 to validators and a small document otherwise, unless told else.
+    """Answers a 304 to validators, else a small document, or what ``answers`` has.
 
-    While ``gate`` is closed all requests hang. Counts what runs at once.
+    While ``gate`` is closed all requests hang. It counts what runs at once.
     """
 
     clock: ManualClock

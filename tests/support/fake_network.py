@@ -1,4 +1,4 @@
-"""The network as a test says it is: it answers without sockets."""
+"""A network without sockets, which answers as a test says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.http import Answer, Purpose, Request
 from hub.http.response_parser import AnswerHeaders
 
 Scripted: TypeAlias = Answer | int | Exception
-"""An answer; the status of one that says no more; or what is raised."""
+"""An answer, the status of an answer without a body, or an exception to raise."""
 Script: TypeAlias = Scripted | Callable[[Request], Scripted | Awaitable[Scripted]]
 
 
@@ -41,13 +41,16 @@ def is_named_exempt(host: str) -> bool:
 
 
 class FakeNetwork:
-    """Answers requests with ``scripts`` in turn, of which the last one stays; those for
-    a URL of ``at`` with what is there. While ``gate`` is closed all requests hang."""
+    """Answers requests with ``scripts`` in turn, the last of which stays.
+
+    Requests for a URL in ``at`` get what is there. While ``gate`` is closed all
+    requests hang.
+    """
 
     def __init__(
         self, *scripts: Script, exempts: Callable[[str], bool] = is_named_exempt
     ) -> None:
-        """``exempts``: which hosts are not paced."""
+        """Take the scripts, and ``exempts``: which hosts are not paced."""
         self._scripts = list(scripts) or [200]
         self.at: dict[str, Script] = {}
         self.requests: list[Request] = []
@@ -75,7 +78,7 @@ class FakeNetwork:
         return self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
 
     def answer_with(self, *scripts: Script) -> None:
-        """From now on, as the constructor has it."""
+        """From now on answer with these scripts, as with the constructor's."""
         self._scripts = list(scripts)
 
     def of(self, method: str) -> list[Request]:
@@ -87,12 +90,12 @@ class FakeNetwork:
 
     @property
     def queries(self) -> list[dict[str, str]]:
-        """Of all requests; of a repeated parameter the last."""
+        """The queries of all requests; of a repeated parameter the last value."""
         return [_last(urlsplit(url).query) for url in self.urls]
 
     @property
     def modes(self) -> list[str]:
-        """What callbacks, or hubs, were asked to do."""
+        """What callbacks or hubs were asked to do: the ``hub.mode`` of each request."""
         return [
             (query or form)["hub.mode"]
             for query, form in zip(self.queries, self.forms, strict=True)
@@ -100,7 +103,7 @@ class FakeNetwork:
 
     @property
     def forms(self) -> list[dict[str, str]]:
-        """What was posted, if it was forms."""
+        """The form of each request; {} for one without a form."""
         return [_last((each.body or b"").decode()) for each in self.requests]
 
 
@@ -109,8 +112,7 @@ def _last(pairs: str) -> dict[str, str]:
 
 
 def agree(request: Request) -> Scripted:
-    """Callbacks want what they are asked about and take what they are told; there is
-    nothing to be read anywhere."""
+    """Answer like callbacks that agree to everything, and like missing pages."""
     query = _last(urlsplit(request.url).query)
     if request.method == "GET" and "hub.mode" not in query:
         return 404

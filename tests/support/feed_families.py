@@ -1,8 +1,8 @@
-"""Generated feeds of kinds that are told apart by how they post: for simulations.
+"""Generated feeds that differ in how they post, for simulations.
 
-Some post by a clock or a calendar, some keep to no clock, some change. What posts they
-have is drawn from a seed, and none of them is a process that the planner assumes. 60 %
-of their weeks are there to learn from, the rest is the test.
+Some post by a clock or a calendar, some keep to no clock, some change. Their posts are
+drawn from a seed, and none of them is a process that the planner assumes. The planner
+may learn from 60 % of their weeks; the rest is the test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START = 1_767_571_200.0  # Monday, 5 January 2026
 DAYS = 56
 END = START + DAYS * DAY
 LATE_DAY = 0.8 * DAYS
-"""The middle of the test, when what changes does."""
+"""The middle of the test, when feeds that change do so."""
 
 Draw = Callable[[Random], Iterator[float]]
 
@@ -27,28 +27,28 @@ ZONES = (-8, -5, 0, 1, 9)
 
 
 def cron(draw: Random) -> Iterator[float]:
-    """Once a day at one minute."""
+    """Post once a day, at one minute."""
     at = START + draw.uniform(0, 24) * HOUR
     for day in range(DAYS):
         yield at + day * DAY + draw.uniform(0, 60)
 
 
 def newsletter(draw: Random) -> Iterator[float]:
-    """Once a week at one minute."""
+    """Post once a week, at one minute."""
     at = START + draw.uniform(0, 7) * DAY
     for week in range(DAYS // 7):
         yield at + week * 7 * DAY + draw.uniform(0, 120)
 
 
 def fortnightly(draw: Random) -> Iterator[float]:
-    """Every second week at one hour, give or take: four times in all."""
+    """Post every second week at about one hour: four times in all."""
     at = START + draw.uniform(0, 14) * DAY
     for week in range(0, DAYS // 7, 2):
         yield at + week * 7 * DAY + draw.gauss(0, 1_800)
 
 
 def office(draw: Random) -> Iterator[float]:
-    """Bursts in the office hours of a zone whose clocks change in the test."""
+    """Post in bursts in the office hours of a zone whose clocks change in the test."""
     zone = draw.choice(ZONES)
     for day in range(DAYS):
         if day % 7 < 5:
@@ -62,7 +62,7 @@ def office(draw: Random) -> Iterator[float]:
 
 
 def summer(draw: Random) -> Iterator[float]:
-    """A timer, one to four times a day, of a zone whose clocks change in the test."""
+    """Post by a timer up to four times a day; the zone's clocks change in the test."""
     hours = draw.sample(range(24), draw.randint(1, 4))
     minute = draw.uniform(0, 60) * 60
     for day in range(DAYS):
@@ -73,7 +73,7 @@ def summer(draw: Random) -> Iterator[float]:
 
 
 def midnight(draw: Random) -> Iterator[float]:
-    """Up to sixty imported at once, at midnight of some zone."""
+    """Import up to sixty at once, at midnight of some zone."""
     zone = draw.choice(ZONES)
     for day in range(DAYS):
         at = START + day * DAY + (-zone % 24) * HOUR + draw.uniform(0, 300)
@@ -81,7 +81,7 @@ def midnight(draw: Random) -> Iterator[float]:
 
 
 def batches(draw: Random) -> Iterator[float]:
-    """Up to forty imported at once, every few hours, and sometimes none."""
+    """Import up to forty at once every few hours, and sometimes none."""
     period = draw.choice([3, 6, 8, 12, 24]) * HOUR
     at = START + draw.uniform(0, period)
     while at < END:
@@ -90,14 +90,14 @@ def batches(draw: Random) -> Iterator[float]:
 
 
 def hourly(draw: Random) -> Iterator[float]:
-    """On the hour, two times of three."""
+    """Post on the hour, two times of three."""
     for hour in range(DAYS * 24):
         if draw.random() < 0.7:
             yield START + hour * HOUR + draw.uniform(0, 20)
 
 
 def either(draw: Random) -> Iterator[float]:
-    """On working days at one of two times."""
+    """Post on working days, at one of two times."""
     one, other = draw.uniform(0, 24), draw.uniform(0, 24)
     for day in range(DAYS):
         if day % 7 < 5:
@@ -119,7 +119,7 @@ CALENDARS: tuple[Draw, ...] = (
 
 
 def revived(draw: Random) -> Iterator[float]:
-    """A few posts a day, none for four weeks, and a few a day again."""
+    """Post a few times a day, not for four weeks, and again a few times a day."""
     at, silent = START, (0.25 * DAYS * DAY, 0.75 * DAYS * DAY)
     while (at := at + draw.expovariate(3 / DAY)) < END:
         if not silent[0] < at - START < silent[1]:
@@ -127,7 +127,7 @@ def revived(draw: Random) -> Iterator[float]:
 
 
 def calmer(draw: Random) -> Iterator[float]:
-    """Ten posts a day, and one from the middle of the test on."""
+    """Post ten times a day, and once a day from the middle of the test on."""
     at = START
     while at < END:
         a_day = 10 if at < START + LATE_DAY * DAY else 1
@@ -136,7 +136,7 @@ def calmer(draw: Random) -> Iterator[float]:
 
 
 def seasonal(draw: Random) -> Iterator[float]:
-    """From next to nothing to fifteen posts a day, and back within four weeks."""
+    """Post from next to nothing to fifteen times a day, and back within four weeks."""
     at, phase = START, draw.uniform(0, 2 * pi)
     while (at := at + draw.expovariate(15.2 / DAY)) < END:
         season = sin(2 * pi * (at - START) / (28 * DAY) + phase)
@@ -145,7 +145,7 @@ def seasonal(draw: Random) -> Iterator[float]:
 
 
 def heavy_tail(draw: Random) -> Iterator[float]:
-    """Gaps from ten minutes to weeks, without a mean."""
+    """Post with gaps from ten minutes to weeks, which have no mean."""
     at = START
     while at < END:
         at += 600 * draw.paretovariate(0.7)
@@ -153,7 +153,7 @@ def heavy_tail(draw: Random) -> Iterator[float]:
 
 
 def dripping(draw: Random) -> Iterator[float]:
-    """Up to sixty, two minutes apart, every other day at any time."""
+    """Post up to sixty, two minutes apart, every other day at any time."""
     at = START
     while (at := at + draw.expovariate(0.5 / DAY)) < END:
         one = at
@@ -163,7 +163,7 @@ def dripping(draw: Random) -> Iterator[float]:
 
 
 def odd_period(draw: Random) -> Iterator[float]:
-    """Every so many hours, which no day is a multiple of."""
+    """Post every so many hours, with a period that does not divide a day."""
     period = draw.uniform(1.5, 30) * HOUR
     at = START + draw.uniform(0, period)
     while at < END:
@@ -182,7 +182,7 @@ MOODS: tuple[Draw, ...] = (
 
 
 def newsroom(draw: Random) -> Iterator[float]:
-    """Stories in office hours, each followed by a burst of updates."""
+    """Post stories in office hours, each followed by a burst of updates."""
     for day in range(DAYS):
         for _ in range(draw.randint(2, 6) if day % 7 < 5 else draw.randint(0, 1)):
             at = START + day * DAY + draw.uniform(7, 19) * HOUR
@@ -193,7 +193,7 @@ def newsroom(draw: Random) -> Iterator[float]:
 
 
 def podcast(draw: Random) -> Iterator[float]:
-    """Once a week at one hour, give or take; sometimes skipped."""
+    """Post once a week at about one hour, and sometimes skip a week."""
     first = START + draw.uniform(0, 7) * DAY
     for week in range(DAYS // 7):
         if draw.random() > 0.1:
@@ -201,7 +201,7 @@ def podcast(draw: Random) -> Iterator[float]:
 
 
 def dying(draw: Random) -> Iterator[float]:
-    """A few posts a day, until nothing comes for most of the test."""
+    """Post a few times a day, and then not at all for most of the test."""
     at, last = START, START + draw.uniform(0.55, 0.75) * DAYS * DAY
     while (at := at + draw.expovariate(4 / DAY)) < last:
         yield at
@@ -209,14 +209,14 @@ def dying(draw: Random) -> Iterator[float]:
 
 
 def importer(draw: Random) -> Iterator[float]:
-    """Fifty entries at once, every other day at any time."""
+    """Import fifty at once, every other day at any time."""
     at = START
     while (at := at + draw.expovariate(0.5 / DAY)) < END:
         yield from [at] * 50
 
 
 def traveller(draw: Random) -> Iterator[float]:
-    """A day's rhythm that moves by eight hours in the middle of the test."""
+    """Post by a daily rhythm that moves by eight hours in the middle of the test."""
     start = draw.uniform(0, 24)
     for day in range(DAYS):
         moved = 8 if day > 0.8 * DAYS else 0
@@ -226,7 +226,7 @@ def traveller(draw: Random) -> Iterator[float]:
 
 
 def waker(draw: Random) -> Iterator[float]:
-    """Posts once a week, and twenty times as often from the middle of the test on."""
+    """Post once a week, and twenty times as often from the middle of the test on."""
     at = START
     while at < END:
         a_day = 1 / 7 if at < START + 0.8 * DAYS * DAY else 20 / 7
@@ -235,7 +235,7 @@ def waker(draw: Random) -> Iterator[float]:
 
 
 def timer(draw: Random) -> Iterator[float]:
-    """Every few hours at the same minute, day and night."""
+    """Post every few hours at the same minute, day and night."""
     period = draw.choice([2, 3, 4, 6, 12]) * HOUR
     at = START + draw.uniform(0, period)
     while at < END:
@@ -244,7 +244,7 @@ def timer(draw: Random) -> Iterator[float]:
 
 
 def steady(draw: Random) -> Iterator[float]:
-    """A few posts a day at any time."""
+    """Post a few times a day at any time."""
     at, a_day = START, draw.uniform(0.5, 8)
     while (at := at + draw.expovariate(a_day / DAY)) < END:
         yield at
@@ -265,7 +265,7 @@ FAMILIES: tuple[Draw, ...] = (
 
 
 def family(draw_posts: Draw, seed: int, feeds: int) -> tuple[Trace, ...]:
-    """So many feeds of a kind, each of the same span."""
+    """Make feeds of a kind, all of the same span."""
     draw = Random(seed)
     return tuple(
         Trace(

@@ -1,4 +1,4 @@
-"""Visits one by one, without a poller."""
+"""Fetch pipelines for visits one by one, without a poller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def a_pipeline(
     tracker: Tracker | None = None,
     detector: Detector | None = None,
 ) -> FetchPipeline:
-    """One that draws no jitter and reads no sites."""
+    """A pipeline that draws no jitter and reads no sites."""
     metrics = Metrics()
     return FetchPipeline(
         feeds=feeds,
@@ -42,4 +42,4 @@ def a_pipeline(
 
 
 async def _wait_for_nothing(url: str) -> None:
-    """As for hosts that are exempt."""
+    """Do not wait, as for hosts that are exempt."""

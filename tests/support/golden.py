@@ -1,10 +1,11 @@
-"""Golden documents: ``tests/data/<format>/NAME`` and what is read from it, beside.
+"""Golden documents: ``tests/data/<format>/NAME``, each with what is read from it.
 
 ``python -m tests.support.golden`` writes every ``NAME.json`` anew from what the parser
 makes of its document now. Read the difference before keeping it: the files are the
 specification, and a parser that changes them changes what subscribers get.
 
-Also Atom documents as tests read them: strictly, by prefix, and extensions as JSON.
+There are also readers of Atom documents for tests: strict, by prefix, and with
+extensions as JSON.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def read_xml(document: bytes) -> Any:
-    """The root; raises `lxml.etree.XMLSyntaxError` if it is not well-formed."""
+    """The root. Raises `lxml.etree.XMLSyntaxError` for what is not well-formed."""
     return etree.fromstring(document)
 
 
@@ -66,7 +67,7 @@ def attributes(element: Any, path: str) -> list[dict[str, str]]:
 
 
 def read_extensions(element: Any) -> dict[str, Any]:
-    """The inverse of how extensions are written; {} where there are none."""
+    """The extensions of an element, as the inverse of writing them; {} without any."""
     found = find(element, "ext:extensions")
     return {each.get("name"): _value(each) for node in found for each in node}
 
@@ -96,7 +97,7 @@ CONTEXT = ParseContext(
 
 
 def golden_documents() -> list[Path]:
-    """Every document; JSON Feeds end in ``.feed.json``, to differ from readings."""
+    """Every document. JSON Feeds end in ``.feed.json``, unlike readings."""
     return sorted(
         path
         for format in FORMATS
@@ -114,7 +115,7 @@ def reading(document: Path) -> Any:
     return _plain(parse_leniently(document.read_bytes(), CONTEXT))
 
 
-# --- what is no feed -----------------------------------------------------------------
+# --- documents that are no feeds -----------------------------------------------------
 
 
 def _collection(body: bytes) -> Any:
@@ -139,7 +140,7 @@ OTHERS: Mapping[str, Callable[[bytes], Any]] = {
     "scp/complete.scp": _collection,
     "scp/complete.sitemap.xml": lambda body: read_sitemap(body, CONTEXT.url),
 }
-"""Documents that lead to entries, by their paths, and what reads each."""
+"""Documents that lead to entries, by their paths, and the function that reads each."""
 
 
 def other_reading(path: str) -> Any:

@@ -1,9 +1,9 @@
 """A small HTTP/1.1 server on loopback for the test's side of a conversation.
 
-It speaks what the hub needs and no more: requests with ``Content-Length``, kept-alive
-connections, one answer each. What misbehaves on purpose is said by the answer: it is
-late, drips, never ends, lies about its length, resets the connection or is no HTTP at
-all; `None` drops the connection without a word.
+It does what the hub needs and no more: requests with ``Content-Length``, kept-alive
+connections, one answer each. An answer says how it misbehaves: it is late, drips, never
+ends, lies about its length, resets the connection or is no HTTP at all; None drops the
+connection without an answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRequest:
-    """One request as it came: ``head`` are the exact bytes up to the blank line."""
+    """One request as it came. ``head``: the exact bytes up to the blank line."""
 
     method: str
     target: str  # path and query
@@ -54,8 +54,10 @@ class ServerRequest:
         }
 
     def is_signed_with(self, secret: str, algorithm: str = "") -> bool:
-        """Whether ``X-Hub-Signature`` is the HMAC of the body under that secret, by
-        that algorithm if one is named."""
+        """Whether ``X-Hub-Signature`` is the HMAC of the body under that secret.
+
+        ``algorithm``: the one it must have, if any.
+        """
         used, _, digest = self.headers.get("x-hub-signature", "").partition("=")
         if used not in _ALGORITHMS or algorithm not in ("", used):
             return False
@@ -65,10 +67,10 @@ class ServerRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAnswer:
-    """What is done with one request; the defaults give an ordinary 200.
+    """How one request is answered; the defaults give an ordinary 200.
 
     ``Content-Length`` is added unless ``chunked``, ``endless``, ``until_close`` or a
-    header of that name (which may lie) says otherwise. Seconds throughout.
+    header of that name (which may lie) says otherwise. Times are in seconds.
     """
 
     status: int = 200
@@ -93,8 +95,8 @@ Handler = Callable[[ServerRequest], Awaitable[ServerAnswer | None]]
 class WebServer:
     """Listens on a loopback address while it is entered; with ``tls`` by https.
 
-    ``connections`` counts what was accepted, so a server that must not be reached can
-    prove it.
+    ``connections`` counts those accepted, so that a server can prove it was not
+    reached.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class WebServer:
         port: int = 0,
         ended: Callable[[ServerRequest], None] = lambda request: None,
     ) -> None:
-        """``ended``: called when a request is answered, or its connection is gone."""
+        """Take ``ended``, called when a request is answered or its connection ends."""
         self._ended = ended
         self.connections = 0
         self.disconnected = asyncio.Event()  # some peer has closed its connection
@@ -208,7 +210,7 @@ Script = (
     | Callable[[ServerRequest], ServerAnswer | None]
     | Callable[[ServerRequest], Awaitable[ServerAnswer | None]]
 )
-"""An answer, or what makes one of the request; None drops the connection."""
+"""An answer, or a function of the request; None drops the connection."""
 
 
 async def respond(script: Script, request: ServerRequest) -> ServerAnswer | None:
@@ -219,7 +221,7 @@ async def respond(script: Script, request: ServerRequest) -> ServerAnswer | None
 
 
 class Origin:
-    """A server whose answers a test scripts per path; other paths are 404."""
+    """A server whose answers a test scripts by path; any other path is 404."""
 
     def __init__(
         self,
@@ -270,12 +272,14 @@ class Origin:
         self._scripts[path] = list(answers)
 
     async def wait_for_requests(self, count: int = 1, seconds: float = 60.0) -> None:
-        """Until so many have come; raises TimeoutError when they do not."""
+        """Wait until so many requests have come. Raises `TimeoutError`."""
         await self.until(lambda: len(self.requests) >= count, seconds=seconds)
 
     async def until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
-        """Wait for a condition on what has come and what has been answered, or raise
-        `TimeoutError`."""
+        """Wait for a condition on what has come and what was answered.
+
+        Raises `TimeoutError`.
+        """
         async with asyncio.timeout(seconds):
             while not holds():
                 self._change.clear()
@@ -294,7 +298,7 @@ class Origin:
         return await respond(script, request)
 
     def _end(self, request: ServerRequest) -> None:
-        """It was answered, or its connection is gone."""
+        """Note that a request was answered, or that its connection is gone."""
         self._change.set()
 
 

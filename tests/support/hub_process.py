@@ -26,7 +26,7 @@ LOOPBACK = {"FANFARE_ALLOW_NETWORKS": "127.0.0.0/8"}
 
 
 class HubDied(Exception):
-    """The hub ended although nobody asked it to; carries the end of its log."""
+    """The hub ended although nobody had it end; its message is the end of its log."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class HubProcess:
     """One database directory and, while it runs, the process that owns it.
 
     `start`, `kill` and `terminate` may alternate as often as a test likes; the port
-    stays the same. ``log`` collects what all of the processes printed.
+    stays the same. ``log`` has what all of the processes printed.
     """
 
     directory: Path
@@ -78,8 +78,11 @@ class HubProcess:
             await self.wait_exit()
 
     async def start(self, *, failpoint: str = "") -> None:
-        """Start the process; it is not ready yet (see `wait_ready`). A database of its
-        own has its tables already, which take half of the start."""
+        """Start the process, which is not ready yet (see `wait_ready`).
+
+        A database file of its own gets its tables before, which would take half of the
+        start.
+        """
         if "FANFARE_DATABASE" not in self.settings:
             await put_new(self.database)
         environment = self._environment(failpoint)
@@ -87,7 +90,7 @@ class HubProcess:
         self._reader = asyncio.create_task(self._read_log(self._process))
 
     async def wait_ready(self, seconds: float = 60.0) -> None:
-        """Until ``/readyz`` answers 200. Raises `HubDied` or `TimeoutError`."""
+        """Wait until ``/readyz`` answers 200. Raises `HubDied` or `TimeoutError`."""
         async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
             while True:
                 if not self.is_running:
@@ -101,18 +104,18 @@ class HubProcess:
                 await asyncio.sleep(0.02)
 
     async def kill(self) -> float:
-        """SIGKILL, and wait for the end; the moment of the kill."""
+        """Send SIGKILL, and wait for the end; return the moment of the kill."""
         return await self._stop(signal.SIGKILL)
 
     async def terminate(self) -> int:
-        """SIGTERM, and wait for the end; the exit code."""
+        """Send SIGTERM, and wait for the end; return the exit code."""
         await self._stop(signal.SIGTERM)
         assert self._process is not None
         assert self._process.returncode is not None
         return self._process.returncode
 
     async def wait_exit(self) -> float:
-        """Wait until the process has ended by itself; when that was noticed."""
+        """Wait until the process ends by itself; return when that was noticed."""
         assert self._process is not None
         assert self._reader is not None
         await self._process.wait()
@@ -184,14 +187,14 @@ class HubAnswer:
 
 
 class HubApi:
-    """A client of a hub: of its operator's API, and of whatever else anybody may ask.
+    """A client of a hub: of its operator's API, and of what else anybody may ask.
 
     Use it as an async context manager. Methods other than `ask` raise
     `aiohttp.ClientError` when the hub is gone or answers an error.
     """
 
     def __init__(self, url: str, seconds: float = 30.0) -> None:
-        """``url``: of the hub; ``seconds``: for an answer to be there."""
+        """Take the hub's URL, and the deadline of an answer in seconds."""
         self._url = url
         # Less than a hub keeps a connection, so that none is used while it is closed.
         connector = aiohttp.TCPConnector(keepalive_timeout=2.0)
@@ -210,14 +213,16 @@ class HubApi:
         await self.session.close()
 
     async def ask(self, method: str, where: str, **options: Any) -> HubAnswer:
-        """As anybody, unless ``headers`` say otherwise. ``where``: a path of the hub,
-        or a URL."""
+        """Send a request without a token, unless ``headers`` have one.
+
+        ``where``: a path of the hub, or a URL.
+        """
         url = f"{self._url}{where}" if where.startswith("/") else where
         async with self.session.request(method, url, **options) as answer:
             return HubAnswer(answer.status, answer.headers, await answer.read())
 
     async def request(self, method: str, path: str, **values: Any) -> Any:
-        """As the operator; ``values`` are the body."""
+        """Send a request as the operator; ``values`` are the JSON body."""
         url = f"{self._url}{path}"
         async with self.session.request(
             method, url, json=values or None, headers=ADMIN, raise_for_status=True
@@ -226,7 +231,7 @@ class HubApi:
             return json.loads(text) if text else None
 
     async def bring(self, topic: str, content: bytes, signature: str) -> HubAnswer:
-        """A ping of a publisher's, with what is new."""
+        """Send a publisher's ping that has the new content."""
         form = {
             "hub.mode": "publish",
             "hub.url": topic,
@@ -243,7 +248,7 @@ class HubApi:
         return int((await self.request("POST", "/api/feeds", url=url, **more))["id"])
 
     async def find_feed(self, url: str) -> int:
-        """The id of a feed that is there."""
+        """The id of a feed that the hub has."""
         found = await self.request("GET", f"/api/feeds?url={quote(url, safe='')}")
         return int(found["feeds"][0]["id"])
 
@@ -268,7 +273,7 @@ class HubApi:
         return found
 
     async def subscriptions(self) -> dict[str, int]:
-        """Ids of the active ones, the first thousand, by callback."""
+        """Ids of the active subscriptions, the first thousand, by callback."""
         listed = await self.request("GET", "/api/subscriptions?limit=1000")
         return {each["callback"]: each["id"] for each in listed["subscriptions"]}
 
@@ -279,6 +284,6 @@ class HubApi:
         return listed
 
     async def retry(self, subscription_id: int) -> None:
-        """Make a retrying subscription due now; another one is left alone."""
+        """Make a retrying subscription due now; does nothing to any other."""
         body = {"subscription": subscription_id}
         await self.ask("POST", "/api/deliveries/retry", json=body, headers=ADMIN)

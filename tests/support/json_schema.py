@@ -1,7 +1,7 @@
 """A checker for the part of JSON Schema that the hub's description uses.
 
-Stricter than JSON Schema in two ways: a member of an object that the schema does not
-name is a fault, and so is a word of the schema that the checker does not know.
+It is stricter than JSON Schema in two ways: it reports a member of an object that the
+schema does not name, and a keyword of the schema that it does not know itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KNOWN = {
 def faults(
     value: object, schema: Schema, known: Mapping[str, Schema], place: str = "$"
 ) -> list[str]:
-    """Where and why a value is not what the schema says; ``known``: the components."""
+    """Where and why a value does not match the schema; ``known``: the components."""
     return list(_faults(value, schema, known, place))
 
 

@@ -1,7 +1,7 @@
-"""A piece of work that is killed (SIGKILL) at each of its steps, one run for each.
+"""Work that is killed (SIGKILL) at each of its steps, one run for each.
 
 Steps are what the interpreter reports of itself: files opened, renamed, linked and
-removed, and the progress that the work tells. Each run is a process of its own.
+removed; and the progress that the work reports. Each run is a process of its own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def killed_at_each_step(
 ) -> Iterator[int]:
     """Prepare, and do the work up to its next step, again and again.
 
-    Yields the step after each death; ends when the work came to its end. ``work`` is
-    given what it tells its progress to.
+    Yields the step after each death, and ends when the work came to its end. ``work``
+    gets the function to report its progress to.
     """
     step = 0
     while True:

@@ -1,4 +1,4 @@
-"""Stands for the optional extra that guesses languages, which tests do not need."""
+"""Replaces the optional extra that guesses languages, which tests do not need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MODEL_FILE = "the model that comes with it"
 
 
 class LanguageIdentifier:
-    """Takes every text for German, the surer the more often it says "und"."""
+    """Says that every text is German; the surer, the more often it has "und"."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -45,7 +45,7 @@ def topic_of(name: str) -> str:
 
 @dataclass
 class Library:
-    """``token`` is the account's, and may retrieve."""
+    """A hub with entries, and an account whose ``token`` may retrieve."""
 
     hub: Hub
     account: AccountId
@@ -54,7 +54,7 @@ class Library:
 
     @classmethod
     async def open(cls, hub: Hub, account: str = "me") -> Library:
-        """For an account of that name."""
+        """A library for an account of that name."""
         made = await hub.services.tokens.create(
             CreateToken(account=account, scopes=RETRIEVE)
         )
@@ -62,7 +62,7 @@ class Library:
 
     @property
     def credential(self) -> str:
-        """For the parameter ``authorization``."""
+        """The login for the parameter ``authorization``."""
         return base64.b64encode(f"me:{self.token}".encode()).decode()
 
     async def add_feed(
@@ -100,10 +100,10 @@ class Library:
         matching: Sequence[FeedId] = (),
         unlisted: bool = False,
     ) -> None:
-        """Entries a second apart, the last one the newest; see `id_of` for their ids.
+        """Publish entries a second apart, the last one the newest.
 
-        ``key_of`` is what stands before the titles in their keys; ``matching`` are the
-        track queries that match them all.
+        `id_of` has their ids. ``key_of`` stands before the titles in their keys;
+        ``matching`` are the track queries that match them all.
         """
         first = START + timedelta(minutes=minutes)
         entries = [

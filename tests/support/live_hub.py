@@ -1,4 +1,4 @@
-"""A hub that streams: its real server on loopback, with feeds a test publishes to."""
+"""A hub that streams by its real server on loopback, with feeds of tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 
 @dataclass
 class LiveHub:
-    """What a test publishes through, and where clients connect."""
+    """A hub: tests publish through it, and clients connect to its ``port``."""
 
     hub: Hub
     port: int
@@ -56,7 +56,10 @@ class LiveHub:
         return connect(self.url(*topics, **query))
 
     async def ask(self, target: str, **headers: str) -> EventClient:
-        """By plain HTTP; see `request_events`. Aborted at the end of the test."""
+        """Send a plain HTTP request; see `request_events`.
+
+        The connection is aborted at the end of the test.
+        """
         client = await request_events(self.port, target, **headers)
         self.clients.append(client)
         return client
@@ -67,7 +70,7 @@ class LiveHub:
         self.feeds[topic] = feed.id
 
     async def subscribe(self, topic: str, account: AccountId) -> Subscription:
-        """A webhook of an account, to whom that opens a private topic."""
+        """Subscribe a webhook of an account: this lets it read a private topic."""
         new = NewSubscription(
             account=account,
             topic=topic,
@@ -77,7 +80,7 @@ class LiveHub:
         return await self.hub.storage.subscriptions.add(new, START)
 
     async def add_alias(self, topic: str, of: str) -> None:
-        """Another topic of the same feed, as somebody once subscribed to it."""
+        """Add another topic of the same feed, like one that was subscribed to once."""
         subscriptions = self.hub.storage.subscriptions
         made = await subscriptions.add(
             NewSubscription(
@@ -99,7 +102,7 @@ class LiveHub:
         text: str = "",
         at: datetime = START,
     ) -> Position:
-        """One record with entries of these keys; where it stands in the log."""
+        """Commit one record with entries of these keys; return its position."""
         entries = [
             Entry(key=key, id=key, title=key, summary=Text(value=text)) for key in keys
         ]
@@ -122,14 +125,14 @@ class LiveHub:
         return position
 
     async def trim(self, keep: int) -> None:
-        """All but the last records go."""
+        """Remove all records but the last ones."""
         age = float(10**9)
         limits = Retention(soft_age=age, soft_count=keep, hard_age=age, hard_count=keep)
         await self._fan_out()
         await self.hub.storage.log.trim(limits, START, 10_000)
 
     async def _fan_out(self) -> None:
-        """Let go of what the log keeps for webhooks; there are none."""
+        """Let the log forget what it keeps for webhooks, of which there are none."""
         terms = ClaimTerms(lease_id=1, seconds=0, now=START, limit=10)
         while (await self.hub.storage.backlog()).fanouts:
             await self.hub.storage.deliveries.claim_chunks(terms)
@@ -148,7 +151,7 @@ async def live_hub(
     heartbeat_seconds: float = 25.0,
     **settings: Any,
 ) -> AsyncIterator[LiveHub]:
-    """``pong_seconds``: as ``ping_seconds``."""
+    """Run a hub with these intervals; ``pong_seconds`` None: as ``ping_seconds``."""
     async with open_hub(directory, **settings) as hub:
         stream, server = hub.built.live, hub.built.server
         stream.heartbeat_seconds = heartbeat_seconds
@@ -174,7 +177,7 @@ async def live_hub(
 
 
 async def next_message(client: ClientConnection) -> dict[str, Any]:
-    """The next one, heartbeats passed over."""
+    """Return the next message that is no heartbeat."""
     async with asyncio.timeout(60):
         while True:
             message: dict[str, Any] = orjson.loads(await client.recv())

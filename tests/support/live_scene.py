@@ -1,6 +1,6 @@
 """The reading side of the live stream over a log in memory, without a server.
 
-Records and entries are put into the log by the test, by hand.
+Tests put records and entries into the log themselves.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tests.support.subscriptions import a_record
 
 
 class FakeLog:
-    """The reading side of `storage.contract.LogStore`, of what was put in."""
+    """The reading side of `storage.contract.LogStore`, over what a test has put in."""
 
     def __init__(self, *records: Record) -> None:
         self.all = list(records)
@@ -121,7 +121,7 @@ def record_of(feed: int, position: int) -> Record:
 
 
 class LiveLog(FakeLog):
-    """``before_read`` happens as each read of records begins."""
+    """A `FakeLog` that can hold reads up. ``before_read`` is called before each."""
 
     before_read: Callable[[], None] = staticmethod(lambda: None)
     _entries_held: asyncio.Event | None = None
@@ -130,7 +130,7 @@ class LiveLog(FakeLog):
     most_reading = 0
 
     def hold_entries(self) -> None:
-        """Until they are released, whoever reads some waits."""
+        """Make reads of entries wait until they are released."""
         self._entries_held = asyncio.Event()
 
     def release_entries(self) -> None:
@@ -161,7 +161,10 @@ class LiveLog(FakeLog):
 
 @dataclass
 class RecordingWriter:
-    """Has room until a test takes it; ``on_write`` happens after each message."""
+    """Records messages, and has room until a test takes it away.
+
+    ``on_write`` is called after each message.
+    """
 
     sent_messages: int = 0
     sent_bytes: int = 0
@@ -192,7 +195,7 @@ class RecordingWriter:
 
 
 class LiveScene:
-    """A reader that stands at the end of the log, and replays up to there."""
+    """A reader at the end of the log, with replays up to there."""
 
     def __init__(self, *records: Record, patience: float = 30.0) -> None:
         self.log = LiveLog(*records)
@@ -218,7 +221,7 @@ class LiveScene:
     def subscription(
         self, connection: LiveConnection, feed: int = 1, after: int = 0
     ) -> LiveSubscription:
-        """To the topic ``feed 1`` of the feed 1, and so on."""
+        """A subscription to the topic ``feed N`` of feed N."""
         key = ChannelKey(
             feed_id=FeedId(feed),
             topic=f"feed {feed}",
@@ -231,7 +234,7 @@ class LiveScene:
 
     @property
     def joined(self) -> set[str]:
-        """The topics whose subscriptions get what comes from now on."""
+        """The topics whose subscriptions get what is published from now on."""
         everything = [record_of(feed, 1) for feed in range(5)]
         return {
             channel.key.topic

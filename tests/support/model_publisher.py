@@ -1,7 +1,7 @@
 """A publisher that does to its feed what real ones do, and knows what is truly new.
 
 Each step makes one document. An edit is shown at once, in a document that can be read:
-what nobody ever saw cannot be known again.
+an entry that was never shown could not be recognized again.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Post:
 
     @property
     def name(self) -> str:
-        """In its title, whatever else changes."""
+        """The words in its title that stay, whatever else changes."""
         return f"Post {self.number}."
 
 
 @dataclass
 class ModelPublisher:
-    """``has_ids``: entries have ids of their own; else they are known by links."""
+    """A feed of posts. ``has_ids``: its entries have ids, or else links alone."""
 
     random: Random
     has_ids: bool = True
@@ -59,7 +59,7 @@ class ModelPublisher:
         self._add(self.random.randint(2, 6))
 
     def publish(self, step: Step) -> bytes:
-        """The next document."""
+        """Make the next document."""
         self.builds += 1
         match step:
             case Step.EMPTY:
@@ -101,7 +101,7 @@ class ModelPublisher:
         return self._document(self.shown)
 
     def names(self) -> set[str]:
-        """Of the entries that a whole document shows."""
+        """The names of the entries that a complete document shows."""
         return {each.name for each in self.shown}
 
     def _add(self, count: int) -> None:
@@ -112,7 +112,7 @@ class ModelPublisher:
         del self.shown[WINDOW:]
 
     def _vanish(self) -> None:
-        """Most stay, so that a later change of ids is one of most entries."""
+        """Remove a third of the posts, so that a later change of ids affects most."""
         gone = self.random.sample(self.shown, len(self.shown) // 3)
         self.away += gone
         self.shown = [each for each in self.shown if each not in gone]

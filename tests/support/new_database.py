@@ -1,4 +1,4 @@
-"""A new database, without the work of making its tables each time."""
+"""New databases, without the work of making their tables each time."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from storage.sqlite import SqliteStorage, open_database
 from tests.support.postgres_server import PostgresServer, shared_server
 
 _EMPTY: list[bytes] = []
-"""The file of one that was made and never used, once there is one."""
+"""The file of a database that was made and never used, once there is one."""
 _IDLE: list[_Emptied] = []
-"""Databases of PostgreSQL that are as if they were new."""
+"""Databases of PostgreSQL that are like new."""
 _VACUUMED_EVERY = 25
-"""Uses of a database: what they have deleted is in the way of later ones."""
+"""Uses of a database between two vacuums: deleted rows would slow down later uses."""
 
 
 async def open_new(path: Path) -> SqliteStorage:
-    """As `open_database` does it where there is no file: with a key and an epoch of
-    its own. A file that is there is opened as it is."""
+    """Open a new database, with a key and an epoch of its own, like `open_database`.
+
+    A file that exists is opened as it is.
+    """
     await put_new(path)
     return await open_database(path)
 
 
 async def put_new(path: Path) -> None:
-    """The file of a new database, which is yet to be opened, if there is none."""
+    """Write the file of a new database that was never opened, if there is none."""
     if not _EMPTY:
         _EMPTY.append(await _make())
     _write(path)
@@ -61,7 +63,7 @@ def _unopened(path: Path) -> bytes:
 
 @dataclass(slots=True)
 class _Emptied:
-    """A database, and a connection that keeps the plans of emptying it."""
+    """A database, and a connection that keeps the prepared plans of emptying it."""
 
     location: str
     connection: psycopg.Connection | None = None
@@ -87,9 +89,9 @@ class _Emptied:
 
 @asynccontextmanager
 async def new_postgres() -> AsyncIterator[str]:
-    """The location of a database of its own, for a while.
+    """The location of a database that is the caller's alone for the block.
 
-    Afterwards it is emptied for the next test, which takes a hundredth of making it.
+    It is then emptied for the next test, in a hundredth of the time of making one.
     """
     if not _IDLE:
         _IDLE.append(await _make_postgres(shared_server()))
@@ -101,7 +103,7 @@ async def new_postgres() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def open_new_postgres(key: Path) -> AsyncIterator[Storage]:
-    """A new database. A key that is there is taken."""
+    """Open a new database; an encryption key that exists is used."""
     async with new_postgres() as location:
         storage = await open_postgres(location, key)
         try:
@@ -151,4 +153,4 @@ BEGIN
         'UPDATE public.log_head SET epoch = md5(random()::text); END');
 END $$;
 """
-"""What is in the tables at first, and a function that brings it back."""
+"""Keeps what is in the tables at first, in a function that restores it."""

@@ -1,6 +1,6 @@
 """A polled feed without the polling: documents go in as bytes, and news comes out.
 
-Read by the real parser and decided on by the real rules; only the fetch is made up.
+The real parser reads them and the real rules decide; only the fetch is made up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def post(
     text: str | None = None,
     more: str = "",
 ) -> str:
-    """An RSS item; "" leaves an element out, None is what the number implies."""
+    """An RSS item; "" leaves an element out, None takes what the number implies."""
     if date is None and isinstance(number, int):
         date = NOON - number * timedelta(days=1)
     elements = {
@@ -90,7 +90,7 @@ def site_atom(*entries: str, root: str = "") -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one document brought; entries by their titles, in the order told."""
+    """What one document brought: entries by their titles, in the order of the log."""
 
     commit: FetchCommit
     new: tuple[str, ...]
@@ -193,7 +193,7 @@ def _reading(commit: FetchCommit) -> Reading:
 
 
 def reader_of(*documents: bytes) -> Newsreader:
-    """One that has read these before."""
+    """A reader that has read these documents before."""
     reader = Newsreader()
     for document in documents:
         reader.read(document)

@@ -1,9 +1,9 @@
 """Processes that run the hub, forked from one that has imported it.
 
-A hub imports some eight hundred modules before it does anything, and reads whom the
-system trusts, which takes longer than most tests do. Here that is done once; each hub
-is a process of its own all the same, to be stopped and killed. `fork_hub` and
-`fork_command` are for tests, `main` for what they fork from.
+A hub imports some eight hundred modules before it does anything, and reads the
+certificates that the system trusts; that takes longer than most tests. Here it is done
+once. Each hub is a process of its own all the same, to be stopped and killed.
+`fork_hub` and `fork_command` are for tests; `main` is the process they fork from.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _IMPORTED = (
     *sorted({f"hub.cli.{place.partition(':')[0]}" for place in COMMANDS.values()}),
 )
 _ALWAYS_THE_SAME: Sequence[Callable[[], object]] = (reader_name, system_tls)
-"""What a hub reads of the disk when it starts, and keeps."""
+"""What a hub reads from the disk when it starts, and keeps."""
 
 
 class ForkedHub:
-    """As much of `asyncio.subprocess.Process` as tests need of a hub.
+    """The part of `asyncio.subprocess.Process` that tests need of a hub.
 
-    ``stderr`` is ``stdout`` where they were not to be apart.
+    ``stderr`` is ``stdout`` if both go to one pipe.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class ForkedHub:
         return await asyncio.shield(self._watch)
 
     async def communicate(self) -> tuple[bytes, bytes]:
-        """What it still prints to its end; of one whose errors are apart."""
+        """Return what a process with separate errors prints until its end."""
         printed = await asyncio.gather(self.stdout.read(), self.stderr.read())
         await self.wait()
         return printed[0], printed[1]
 
     async def _await_end(self, status: StreamReader) -> int:
         self.returncode = int(await status.readline() or -signal.SIGKILL)
-        await status.read()  # to its end, so that nothing of it is left open
+        await status.read()  # to its end, so that its pipe is closed
         return self.returncode
 
 
 async def fork_hub(*arguments: str, environment: Mapping[str, str]) -> ForkedHub:
-    """Run ``fanfare`` with these; what it prints is in ``stdout``, errors too."""
+    """Run ``fanfare`` with these arguments; ``stdout`` has its errors, too."""
     said, saying = os.pipe()
     pid, status = await _fork(arguments, environment, saying, saying)
     stdout = await _reader(said)
@@ -103,7 +103,7 @@ async def fork_hub(*arguments: str, environment: Mapping[str, str]) -> ForkedHub
 
 
 async def fork_command(*arguments: str, environment: Mapping[str, str]) -> ForkedHub:
-    """The same with errors apart from what else it prints."""
+    """Like `fork_hub`, with errors in a pipe of their own."""
     said, saying = os.pipe()
     complained, complaining = os.pipe()
     pid, status = await _fork(arguments, environment, saying, complaining)
@@ -116,7 +116,10 @@ async def _fork(
     saying: int,
     complaining: int,
 ) -> tuple[int, StreamReader]:
-    """Its id, and where its end is told. Closes what it is to print to."""
+    """Return the id of the process, and the reader that gets its exit status.
+
+    Closes the pipes that the process prints to.
+    """
     told, telling = os.pipe()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     request = json.dumps([arguments, dict(environment), files]).encode()
@@ -131,7 +134,7 @@ async def _fork(
 
 @cache
 def _nursery() -> socket.socket:
-    """Its end is this process's: then it kills the hubs that are left."""
+    """Start the process that forks; it ends with this one, and kills the hubs left."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         nursery = subprocess.Popen(
@@ -179,7 +182,7 @@ class Nursery:
         os.set_blocking(self._waking, False)
 
     def run(self) -> None:
-        """Fork on request and tell of every end, until nobody can ask any more."""
+        """Fork on request and report every end, until no request can come any more."""
         signal.set_wakeup_fd(self._waking)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         with selectors.DefaultSelector() as selector:

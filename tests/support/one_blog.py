@@ -1,4 +1,4 @@
-"""One blog as each format would publish it: the same posts, in other words."""
+"""One blog as each format would publish it: the same posts, written differently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RDF: Final = (
 )
 
 Write = Callable[[Sequence[str]], bytes]
-"""A document with these posts, by their names."""
+"""Makes a document with these posts, by their names."""
 
 
 def _rss(names: Sequence[str], guid: str) -> bytes:

@@ -1,6 +1,6 @@
-"""A process that makes one request under uvloop and prints the status, or the failure:
+"""A process that makes one request under uvloop and prints the status or the failure.
 
-``python -m tests.support.one_delivery PORT SECONDS``. It can be stopped meanwhile.
+It runs as ``python -m tests.support.one_delivery PORT SECONDS``; a test can stop it.
 """
 
 from __future__ import annotations

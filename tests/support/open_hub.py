@@ -1,4 +1,4 @@
-"""The open hub on a real database, with a network that answers as it is told."""
+"""The open hub on a real database, with a network that answers as a test says."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def named_by(link: str, body: bytes = b"plain text") -> Fetched:
 
 @dataclass
 class FakeAccounts:
-    """Keeps what callbacks confirmed; ``refusal`` is why it cannot be had."""
+    """Keeps what callbacks confirmed; ``refusal``: why nothing can be granted."""
 
     refusal: str = ""
     granted: list[Verification] = field(default_factory=list)
@@ -74,11 +74,11 @@ class OpenHubScene:
         return await self.poller.fetch_now(feed.id)
 
     async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
-        """Hand a request in; its diagnostics token."""
+        """Send a request to the hub; return its diagnostics token."""
         return (await self.service.request(request)).rpartition("/")[2]
 
     async def subscribe(self, **changes: Any) -> Verification:
-        """Ask to subscribe, let it be verified, and see what became of it."""
+        """Ask to subscribe, let it be verified, and return the outcome."""
         token = await self.request(a_subscription_request(**changes))
         return await self.settle(token)
 

@@ -1,7 +1,7 @@
-"""An OpenFeeder site that behaves as the servers out there do, one way at a time.
+"""An OpenFeeder site that behaves as real servers do, in one way at a time.
 
 `answer` takes a path, a query and headers and knows no sockets; `appear` puts the site
-on a server. Its clock is a count of seconds that a test moves on.
+on a server. Its clock is a count of seconds that a test advances.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """How a server behaves; the defaults are the specification's."""
+    """How a server behaves; the defaults follow the specification."""
 
     discovery: str = WELL_KNOWN
     version: str = "1.0"
@@ -76,7 +76,7 @@ class Post:
 
 @dataclass
 class FeederSite:
-    """``refusal``, while it is set, is what the endpoint answers."""
+    """A site, whose endpoint answers ``refusal`` if that is set."""
 
     base: str = "https://site.example"
     ways: Ways = field(default_factory=Ways)
@@ -113,7 +113,7 @@ class FeederSite:
         self._touch()
 
     def forget(self, path: str) -> None:
-        """Without a tombstone."""
+        """Remove a page without a tombstone."""
         self.remove(path)
         del self.tombstones[path]
 
@@ -129,11 +129,11 @@ class FeederSite:
 
     @property
     def front(self) -> str:
-        """Where its discovery document is."""
+        """The URL of its discovery document."""
         return f"{self.base}{self.ways.discovery}"
 
     def appear(self, publisher: Origin) -> None:
-        """On that server, from now on."""
+        """Answer on that server from now on."""
         self.base = publisher.url("")
         for path in (self.ways.discovery, urlsplit(self.ways.endpoint).path):
             publisher.serve(path, self._respond)
@@ -319,7 +319,7 @@ class FeederSite:
         return self._document({"schema": "openfeeder/1.0", "error": error}, {}, status)
 
     def behave(self, **ways: Any) -> None:
-        """From now on."""
+        """Behave in these ways from now on."""
         self.ways = replace(self.ways, **ways)
 
 
@@ -332,7 +332,7 @@ def _iso(moment: datetime) -> str:
 
 
 def _moment(since: str) -> datetime | None:
-    """As the stricter ones read it: a lost ``+`` is no time."""
+    """Read a time as strict servers do: with a lost ``+`` it is none."""
     if since.startswith("eyJ"):
         try:
             since = json.loads(base64.b64decode(since, validate=True))["t"]

@@ -1,7 +1,7 @@
 """A reader of OpenFeeder 1.0, written from its specification alone.
 
-It shares no code with the hub. Every document it reads is held against a schema, which
-was written from the same text.
+It shares no code with the hub. Every document that it reads is checked against a
+schema, which was written from the same text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _validator(name: str) -> Any:
 
 
 def faults(name: str, document: object) -> list[str]:
-    """Where a document is not what the specification says; ``name`` of the schema."""
+    """Where a document breaks the specification; ``name``: that of its schema."""
     return [
         f"{each.json_path}: {each.message}"
         for each in _validator(name).iter_errors(document)
@@ -38,7 +38,7 @@ def faults(name: str, document: object) -> list[str]:
 
 @dataclass
 class OpenFeederClient:
-    """``pages`` is its copy of the site, by URL."""
+    """A reader with a copy of the site: ``pages``, by URL."""
 
     http: httpx2.AsyncClient
     base: str = "http://hub.example"
@@ -57,7 +57,7 @@ class OpenFeederClient:
         return document
 
     async def walk(self, limit: int = 50) -> list[str]:
-        """Read the whole index and every page that it names; their URLs in order."""
+        """Read the whole index and every page in it; return their URLs in order."""
         urls: list[str] = []
         page, total = 1, 1
         while page <= total:
@@ -69,7 +69,7 @@ class OpenFeederClient:
         return urls
 
     async def sync(self) -> None:
-        """Go on from where it was, until there is nothing more."""
+        """Continue from where it was, until there is nothing more."""
         while True:
             before = self.token
             await self.sync_once()

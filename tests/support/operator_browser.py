@@ -1,6 +1,8 @@
-"""A browser of an operator or a subscriber, as far as the hub's pages see one: it
-keeps the cookie, says where a request comes from, and sends forms with their hidden
-fields."""
+"""A browser of an operator or a subscriber, as far as the hub's pages notice one.
+
+It keeps the cookie, says where a request comes from, and sends forms with their hidden
+fields.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ HOSTILE = [
     "</title></table><style>*{display:none}</style>",
     "\u202egnp.exe",
 ]
-"""Texts that would do something in a page that does not escape them."""
+"""Texts that would do something in a page that did not escape them."""
 
 
 @dataclass
@@ -32,7 +34,7 @@ class OperatorBrowser:
         return await self.client.get(path, headers=OPENED)
 
     async def send(self, path: str, **fields: str | list[str]) -> httpx2.Response:
-        """Post a form of a page of the hub."""
+        """Post a form as a page of the hub does."""
         return await self.client.post(path, data=fields, headers=FROM_A_PAGE)
 
     async def log_in(
@@ -41,7 +43,7 @@ class OperatorBrowser:
         return await self.send(f"{pages}/login", token=token)
 
     async def form_token(self, pages: str = "/admin") -> str:
-        """What the forms of this session carry."""
+        """The token in the forms of this session."""
         page = read(await self.open(pages))
         return str(page.xpath("//input[@name='form_token']/@value")[0])
 
@@ -55,7 +57,7 @@ def text_of(answer: httpx2.Response) -> str:
 
 
 def rows(answer: httpx2.Response) -> list[list[str]]:
-    """The texts of all tables' cells."""
+    """The texts of the cells of all tables, by row."""
     return [
         [" ".join(" ".join(cell.itertext()).split()) for cell in row]
         for row in read(answer).xpath("//tbody/tr")

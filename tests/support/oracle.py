@@ -1,4 +1,4 @@
-"""The judge of a crash test: what was published, what arrived, what must follow.
+"""The judge of a crash test: what was published, what arrived, and what must follow.
 
 It stands outside the hub: it knows what its publisher published, what its subscribers
 received, and when the hub was killed, and believes nothing else. `judge` returns every
@@ -20,7 +20,7 @@ AS_IS = "as-is"
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """When a process was killed, and how late everything on its machine was then."""
+    """When a process was killed, and the lag of its machine then."""
 
     at: float
     lag: float = 0.0  # seconds
@@ -28,15 +28,15 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All the oracle goes by.
+    """All that the oracle knows.
 
-    ``expected`` gives per feed the first and the last number every subscriber of it
-    must have. ``kills`` are those of the processes, by the hub URL each named itself
-    with; ``window`` is the seconds before one in which an acknowledgement may have been
-    lost with it. Besides, ``in_flight`` answers of each killed process may not have
-    been read by it, but none for longer than ``reading``. ``dead`` are the callbacks
-    that the hub lists as given up. Of ``gapped`` feeds the hub was shown documents
-    without the entries before: whichever order it tells them in, it has to be one.
+    ``expected``: for each feed the first and the last number that all its subscribers
+    must have. ``kills``: those of the processes, by the hub URL that each gave itself.
+    ``window``: the seconds before a kill in which an acknowledgement may have been
+    lost. Besides, a killed process may have left ``in_flight`` answers unread, but none
+    for longer than ``reading``. ``dead``: callbacks that the hub lists as given up.
+    ``gapped``: feeds of which the hub was shown documents without earlier entries; it
+    may tell these entries in any order, but in the same one to all.
     """
 
     subscribers: Sequence[Subscriber]
@@ -50,7 +50,7 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> list[str]:
-    """Every broken promise; none if the hub did what it says."""
+    """Return every broken promise; none if the hub did what it says."""
     return [
         f"{subscriber.name} ({subscriber.format}): {complaint}"
         for subscriber in evidence.subscribers
@@ -59,10 +59,10 @@ def judge(evidence: Evidence) -> list[str]:
 
 
 def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
-    """Numbers that have not arrived. An as-is subscriber needs the latest document."""
+    """Numbers that have not arrived; an as-is subscriber needs the latest document."""
     first, last = evidence.expected[subscriber.feed]
     first = max(first, subscriber.first)
-    if subscriber.has_left:  # what is told before its elders is no hole before them
+    if subscriber.has_left:  # an entry told before earlier ones leaves no hole
         is_gapped = subscriber.feed in evidence.gapped
         last = 0 if is_gapped else max(subscriber.numbers, default=0)
     if subscriber.url in evidence.dead or last < first:
@@ -73,7 +73,7 @@ def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
 
 
 def with_news(subscriber: Subscriber) -> Subscriber:
-    """Without what tells of trouble with a feed, and has no entries."""
+    """The subscriber without its notifications about errors, which have no entries."""
     return replace(
         subscriber, receipts=[each for each in subscriber.receipts if each.entries]
     )
@@ -99,8 +99,8 @@ def age_at_kill(
 ) -> float | None:
     """Seconds from the earlier answer to the kill that explains the later copy.
 
-    Only the death of the process that sent the earlier one does, and only to a copy
-    from another; None if nothing explains it. What a process had sent may be read, and
+    None if nothing explains it. Only the death of the process that sent the earlier one
+    does, and only a copy from another process. What a process had sent may be read, and
     answered, after its end.
     """
     if earlier.hub == later.hub or earlier.hub not in kills:
@@ -146,7 +146,7 @@ def _unexplained_copies(subscriber: Subscriber, evidence: Evidence) -> Iterator[
 
 
 def _too_much_in_flight(evidence: Evidence) -> list[str]:
-    """What was answered long before a kill had not been read, and that is bounded."""
+    """Complain of too many answers that came long before a kill, and were unread."""
     unread = Counter(
         earlier.hub
         for subscriber in evidence.subscribers
@@ -167,8 +167,11 @@ def _lag(receipt: Receipt, evidence: Evidence) -> float:
 
 
 def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
-    """At most one notification of a process is under way for a subscription. What was
-    sent before it ended may still be, when it is back, as another or the same."""
+    """Complain of two notifications of a process that overlap for a subscription.
+
+    What was sent before a process ended may still be under way when the next one sends
+    another, or the same again.
+    """
     by_subscription: dict[str, list[Receipt]] = {}
     for receipt in sorted(subscriber.receipts, key=lambda receipt: receipt.started):
         _, _, subscription = receipt.delivery_id.rpartition("-")
@@ -184,7 +187,7 @@ def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
 
 
 def _disorder(subscriber: Subscriber) -> Iterator[str]:
-    """First receipts must come in the order of publishing."""
+    """Complain of entries that first arrive in another order than was published."""
     highest = 0
     known: set[int] = set()
     for receipt in subscriber.accepted:
@@ -196,7 +199,7 @@ def _disorder(subscriber: Subscriber) -> Iterator[str]:
 
 
 def _unstable_ids(subscriber: Subscriber) -> Iterator[str]:
-    """A notification keeps its id however often it is tried."""
+    """Complain of a notification whose tries have different ids."""
     ids: dict[tuple[tuple[int, int], ...], str] = {}
     for receipt in subscriber.receipts:
         known = ids.setdefault(receipt.entries, receipt.delivery_id)
@@ -205,7 +208,7 @@ def _unstable_ids(subscriber: Subscriber) -> Iterator[str]:
 
 
 def _contradictions(evidence: Evidence) -> Iterator[str]:
-    """Whichever order there is, it is the same for all subscribers of a feed."""
+    """Complain of subscribers of a feed that got entries in different orders."""
     ordered = [each for each in evidence.subscribers if each.format != AS_IS]
     for one, other in combinations(ordered, 2):
         if one.feed != other.feed or one.feed not in evidence.gapped:
@@ -218,7 +221,7 @@ def _contradictions(evidence: Evidence) -> Iterator[str]:
 
 
 def _turns(subscriber: Subscriber) -> dict[int, int]:
-    """By number, with which accepted notification it first came."""
+    """For each number, the accepted notification with which it first came."""
     turns: dict[int, int] = {}
     for turn, receipt in enumerate(subscriber.accepted):
         for _feed, number in receipt.entries:
@@ -227,7 +230,7 @@ def _turns(subscriber: Subscriber) -> dict[int, int]:
 
 
 def _told_twice(subscriber: Subscriber) -> Iterator[str]:
-    """An entry is news in one notification only, however often that comes."""
+    """Complain of an entry that is news in two notifications."""
     ids: dict[tuple[int, int], str] = {}
     for receipt in subscriber.accepted:
         for entry in receipt.entries:

@@ -1,4 +1,4 @@
-"""Time in which sleepers sleep, and that passes only when a test says so."""
+"""Time in which sleepers sleep, and which passes only when a test says so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from itertools import count
 from tests.support.clock import ManualClock
 
 _LOOKS = 5
-"""Of the event loop after each awakening: what is awake gets on as far as it can."""
+"""Turns of the event loop after each awakening, so that those awake get on with it."""
 
 
 class PlayedTime:
-    """Give ``clock`` and ``sleep`` to what is tested."""
+    """A clock and a sleep for what is tested: ``clock`` and ``sleep``."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -31,7 +31,7 @@ class PlayedTime:
         await woken
 
     async def pass_by(self, seconds: float) -> None:
-        """All who sleep wake at their time, one after the other."""
+        """Let time pass: all sleepers wake at their times, one after the other."""
         end = self.now + seconds
         await _settle()
         while self._sleepers and self._sleepers[0][0] <= end:

@@ -55,7 +55,7 @@ class PolledStorage:
         return self
 
     async def state(self, feed_id: FeedId) -> bytes:
-        """Of a site: none was ever read."""
+        """The state of a site, of which none was ever read."""
         return b""
 
     def put(self, feed: StoredFeed) -> None:
@@ -164,15 +164,15 @@ class PolledStorage:
 def a_limiter(
     clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> HostLimiter:
-    """Hosts of ``.exempt`` are asked without waiting."""
+    """A limiter that does not delay requests to hosts ending in ``.exempt``."""
     return HostLimiter(clock, lambda host: host.endswith(".exempt"), sleep=sleep)
 
 
 async def take_no_time(seconds: float) -> None:
-    """A sleep by a clock that only a test moves on."""
+    """A sleep for a clock that only a test advances."""
     await asyncio.sleep(0)
 
 
 def feeds_of_hosts(count: int, suffix: str = "example") -> list[StoredFeed]:
-    """One feed each of so many hosts, all due."""
+    """Feeds of so many hosts, one each, all due."""
     return [a_feed(n, f"https://h{n}.{suffix}/feed") for n in range(1, count + 1)]

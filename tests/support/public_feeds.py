@@ -1,4 +1,4 @@
-"""Feeds with whole entries in a real database, for what readers of them are shown."""
+"""Feeds with whole entries in a real database, for tests of what readers are shown."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class PublicFeeds:
         return feed
 
     async def read(self, feed: StoredFeed, head: Feed) -> None:
-        """Its document is read, and says that of the feed."""
+        """Commit a reading of the feed's document, with this head."""
         await self._commit(feed, head=head, title=head.title)
 
     async def publish(
         self, feed: StoredFeed, *entries: Entry, when: datetime = START
     ) -> None:
-        """New entries, or new states of known ones."""
+        """Commit new entries, or new revisions of known ones."""
         await self._commit(
             feed,
             when,

@@ -1,6 +1,6 @@
-"""All that everybody can read of a hub: by its routes, and by what leads on from there.
+"""All that everybody can read of a hub: its open routes, and what these lead to.
 
-As a program it prints what a hub in a directory published, each path with a digest:
+As a program it prints what the hub in a directory published, each path with a digest:
 ``python -m tests.support.public_walk DIRECTORY``.
 """
 
@@ -24,7 +24,7 @@ from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
 MOST_IDS = 8
-"""Ids are tried up to more than there are."""
+"""Ids up to which paths are tried: more than there are."""
 WALKED_ELSEWHERE = {
     "/assets/{name}",  # files of this tree, the same in every hub
     "/docs/api/{tag}",  # made of the program alone
@@ -36,7 +36,7 @@ WALKED_ELSEWHERE = {
     "/identity",  # of a hub with a file for commands; tested with it
 }
 ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/problems/{name}")
-"""These tell of the process, and are not published."""
+"""Paths that tell of the process; they are not part of what it publishes."""
 ASKED = (
     "limit=50",
     "since=1970-01-01T00:00:00Z",
@@ -44,7 +44,7 @@ ASKED = (
     "q=title&limit=50",
     "q=open",
 )
-"""Of OpenFeeder."""
+"""Queries of OpenFeeder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def stable(self) -> str:
-        """A digest of what is said, but for how long ago a page was made."""
+        """A digest of what is said, without how long ago a page was made."""
         made = rb'"cached":(true|false),"cache_age_seconds":(null|\d+)'
         body = re.sub(made, b"", self.body)
         etag = self.headers.get("etag", "")
@@ -69,11 +69,11 @@ class Answer:
 
 
 OF_SESSIONS = ("/admin", "/account")
-"""Pages that take a session, and the form that begins one."""
+"""Paths of pages that require a session, and of the form that begins one."""
 
 
 def public_routes(hub: Hub) -> list[Route]:
-    """All that take no token."""
+    """The routes that require no token."""
     return [
         route
         for route in hub.application.routes
@@ -84,7 +84,7 @@ def public_routes(hub: Hub) -> list[Route]:
 
 
 def public_paths(routes: list[Route], asked: tuple[str, ...] = ASKED) -> set[str]:
-    """Where a walk begins; what has another name than a number has to be led to."""
+    """The paths where a walk begins: those without ids, or with numbers for them."""
     numbers = range(1, MOST_IDS + 1)
     found = {
         route.path.replace("{id}", str(number))
@@ -97,7 +97,7 @@ def public_paths(routes: list[Route], asked: tuple[str, ...] = ASKED) -> set[str
 
 
 async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[Answer]:
-    """All that can be read, following whatever leads to another page of the hub."""
+    """Read all that can be read, following whatever leads to other pages of the hub."""
     waiting, seen = sorted(start), set(start)
     while waiting:
         path = waiting.pop()
@@ -115,7 +115,7 @@ async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[Ans
 
 
 async def digests(directory: Path) -> dict[str, str]:
-    """Of all that a hub in that directory publishes."""
+    """Digests of all that the hub in a directory publishes, by path."""
     async with open_hub(directory) as hub, client_of(hub.application) as client:
         start = public_paths(public_routes(hub)) - set(ABOUT_THE_HUB)
         return {each.path: each.stable async for each in walk(client, start)}

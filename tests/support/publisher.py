@@ -1,10 +1,9 @@
 """The publisher: feeds of numbered entries, and documents that change, on loopback.
 
-Whatever a subscriber gets of numbered entries can be told apart:
-entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document of a
-feed lists all its entries, newest first, so that no poll can miss one (unless the feed
-has a limit). Whatever is published has an ETag and is answered with 304 to who names
-it.
+Every entry can be recognized in what a subscriber gets: entry 7 of feed 3 has the id
+``tag:publisher.example,2026:3/7``. A document of a feed lists all its entries, newest
+first, so that no poll can miss one (unless the feed has a limit). Whatever is published
+has an ETag, and is answered with 304 to a request with that tag.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ def entry_id(feed: int, number: int) -> str:
 
 
 def entries_named_in(body: str) -> list[tuple[int, int]]:
-    """(feed, number) of every entry id in a body, in order, each once."""
+    """The entries whose ids are in a body, as (feed, number), in order, each once."""
     found = ((int(feed), int(number)) for feed, number in _ENTRY_ID.findall(body))
     return list(dict.fromkeys(found))
 
 
 @dataclass(slots=True)
 class Document:
-    """Bytes under a URL, and what is answered instead while that is set.
+    """Bytes under a URL. ``instead``: what is answered in their place while it is set.
 
     ``links`` are ``Link`` headers, each in a line of its own.
     """
@@ -60,9 +59,9 @@ class Document:
 
 @dataclass(slots=True)
 class PublishedFeed:
-    """One feed; ``count`` entries, and what it answers instead, if anything.
+    """One feed with ``count`` entries. ``instead``: what is answered in its place.
 
-    A document lists the ``most`` last of them. ``links`` are further elements of its
+    A document lists its last ``most`` entries. ``links`` are further elements of the
     head.
     """
 
@@ -113,8 +112,10 @@ class PublishedFeed:
 
 
 class Publisher(Origin):
-    """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and documents at any path. What
-    `serve` says of a path comes before both."""
+    """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and documents at any path.
+
+    What `serve` says of a path precedes both.
+    """
 
     def __init__(
         self,
@@ -136,15 +137,18 @@ class Publisher(Origin):
         return feed
 
     def publish(self, feed: PublishedFeed) -> int:
-        """Add an entry; its number."""
+        """Add an entry to a feed; return its number."""
         feed.count += 1
         return feed.count
 
     def put(
         self, path: str, content: Any, type: str = "application/json", **headers: str
     ) -> Document:
-        """Text and bytes as they are, anything else as JSON; underscores in names of
-        headers stand for hyphens. A document that is there already changes."""
+        """Add a document, or change the one that is at the path.
+
+        Text and bytes stay as they are; anything else becomes JSON. Names of
+        ``headers`` have _ in the place of -.
+        """
         if isinstance(content, str):
             content = content.encode()
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -163,7 +167,7 @@ class Publisher(Origin):
 
 
 def _unless_known(request: ServerRequest, answer: ServerAnswer) -> ServerAnswer:
-    """With its ETag, or 304 to who names that."""
+    """The answer with its ETag, or a 304 if the request names that."""
     said = f"{answer.headers}{answer.more_headers}".encode()
     etag = f'"{hashlib.sha256(answer.body + said).hexdigest()[:16]}"'
     answer = replace(answer, headers={"ETag": etag, **answer.headers})

@@ -1,4 +1,4 @@
-"""A websocket client that sends whatever frames a test wants, right or wrong."""
+"""A websocket client that sends any frames that a test wants, right or wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 DEFLATE = "Sec-WebSocket-Extensions: permessage-deflate\r\n"
 _KEY = bytes(4)
-"""Masking with zeros changes nothing, and is masking all the same."""
+"""Masking with zeros changes nothing, but it is masking all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RawFrame:
 
     @property
     def code(self) -> int | None:
-        """Why a connection is closed."""
+        """The code of a close frame; None without one."""
         return int.from_bytes(self.payload[:2]) if self.payload else None
 
     @property
@@ -43,7 +43,7 @@ def frame(
     is_masked: bool = True,
     length: int | None = None,
 ) -> bytes:
-    """A client's frame. ``length``: what it claims to have, if that is not true."""
+    """A client's frame. ``length``: the one it claims, if that is not true."""
     size = len(payload) if length is None else length
     head = bytes([is_final << 7 | rsv << 4 | opcode])
     mask = is_masked << 7
@@ -65,7 +65,7 @@ class RawWebSocket:
         writer: asyncio.StreamWriter,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """``headers``: of the handshake's answer, names in lower case."""
+        """Take ``headers`` of the handshake's answer, with names in lower case."""
         self.headers = headers or {}
         self._reader = reader
         self._writer = writer
@@ -78,7 +78,7 @@ class RawWebSocket:
         await self._writer.drain()
 
     async def receive(self) -> RawFrame:
-        """The next frame. Raises `EOFError` at the end."""
+        """Return the next frame. Raises `EOFError` at the end."""
         first, second = await self._reader.readexactly(2)
         assert not second & 0x80, "a hub's frames are not masked"
         size = second & 0x7F
@@ -90,7 +90,7 @@ class RawWebSocket:
         return RawFrame(first & 0x0F, payload, bool(first & 0x80), first >> 4 & 0x7)
 
     async def message(self, kind: str) -> dict[str, Any]:
-        """The next one of that type. Pings are answered."""
+        """Return the next message of that type; answer pings before it."""
         while True:
             found = await self.receive()
             if found.opcode == PING:
@@ -101,16 +101,16 @@ class RawWebSocket:
                 return found.message
 
     async def farewell(self, *, is_polite: bool = False) -> RawFrame:
-        """The close frame, whatever came before; then the end of the connection.
+        """Return the close frame, whatever came before; then the connection must end.
 
-        It is answered by who is polite.
+        A client that ``is_polite`` answers it.
         """
         while (found := await self.receive()).opcode != CLOSE:
             pass
         if is_polite:
             self.send(frame(CLOSE, found.payload))
-        # Who still sends when the hub's patience ends is answered by a reset, which may
-        # overtake the end; the reason has come by then.
+        # A client that still sends when the hub stops waiting gets a reset, which may
+        # overtake the end; the close frame has come by then.
         with suppress(ConnectionResetError):
             assert await self._reader.read() == b""
         return found
@@ -136,7 +136,7 @@ async def open_websocket(port: int, target: str, extra: str = "") -> RawWebSocke
 async def raw_websocket(
     port: int, target: str = "/stream", extra: str = "", seconds: float = 120.0
 ) -> AsyncIterator[RawWebSocket]:
-    """What a test waits for comes within so many seconds, or it fails."""
+    """A connection for the block, which may take so many seconds."""
     client = await open_websocket(port, target, extra)
     try:
         async with asyncio.timeout(seconds):

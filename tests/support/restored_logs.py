@@ -1,4 +1,4 @@
-"""Logging as it was, after a test that configures it for the whole process."""
+"""Restores logging after a test that configures it for the whole process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Real proxies in front of a hub, configured by the examples of ``scripts/proxies``.
 
-Of an example nothing is changed but its ports, addresses and certificates.
+Nothing of an example is changed but its ports, addresses and certificates.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tests.support.command import ROOT
 
 EXAMPLES = ROOT / "scripts" / "proxies"
 HUB = "127.0.0.1:8080"
-"""Where the examples have it."""
+"""The address of the hub in the examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A program that is told by a file what to do.
+    """A proxy that is configured by a file.
 
-    ``configure`` makes that file of the example's text, and of where to listen, where
-    the hub is, and a directory for whatever the program writes.
+    ``configure`` makes this file from the example's text, the address to listen at, the
+    address of the hub, and a directory for what the program writes.
     """
 
     program: str
@@ -39,7 +39,7 @@ class Proxy:
 
 
 def _paths() -> str:
-    """Debian has servers where the path of a user does not lead."""
+    """The path of commands, and the directory where Debian has servers."""
     return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
 
 
@@ -108,7 +108,7 @@ PROXIES = (
 async def running_proxy(
     proxy: Proxy, folder: Path, port: int, hub_port: int
 ) -> AsyncIterator[None]:
-    """It listens at the port of 127.0.0.1 within moments, and ends with the block."""
+    """Run a proxy at a port of 127.0.0.1 until the block ends."""
     text = (EXAMPLES / proxy.example).read_text()
     file = folder / proxy.example
     address, hub = f"127.0.0.1:{port}", f"127.0.0.1:{hub_port}"

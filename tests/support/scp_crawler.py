@@ -1,8 +1,8 @@
 """A crawler of the Site Content Protocol, written from its specification alone.
 
 It shares no code with the hub. It starts at ``robots.txt``, keeps what it has fetched
-by its validators, applies deltas by the rule of the specification, and believes
-deletions only of snapshots.
+by its validators, applies deltas as the specification says, and believes only snapshots
+about deletions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Advertised:
 
 @dataclass
 class ScpCrawler:
-    """``pages`` is its copy of one section, by URL."""
+    """A crawler with a copy of one section: ``pages``, by URL."""
 
     client: httpx2.AsyncClient
     section: str = "all"
@@ -62,7 +62,7 @@ class ScpCrawler:
                 await self._apply(delta)
 
     async def follow_deltas(self) -> None:
-        """Only what is newer than what it has; every window must join the last."""
+        """Apply the deltas newer than its copy; their windows must leave no gap."""
         deltas = [each for each in await self.advertised() if not each.is_snapshot]
         for delta in sorted(deltas, key=lambda each: each.generated):
             if delta.generated > self.generated:
@@ -96,7 +96,7 @@ class ScpCrawler:
         ]
 
     async def _take_snapshot(self, advertised: Advertised) -> None:
-        """What it lacks is deleted; of what it has the newer is kept."""
+        """Delete the pages that it lacks, and keep the newer of each other page."""
         pages = await self._read(advertised)
         urls = {page["url"] for page in pages}
         self.pages = {url: page for url, page in self.pages.items() if url in urls}
@@ -133,7 +133,7 @@ class ScpCrawler:
         assert head.get("since", "") == advertised.since
 
     async def download(self, advertised: Advertised) -> bytes:
-        """The uncompressed bytes; checks all that the headers promise."""
+        """Return the uncompressed bytes; check all that the headers promise."""
         path = _path(advertised.url)
         async with self.client.stream("GET", path) as answer:
             assert answer.status_code == 200

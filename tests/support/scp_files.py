@@ -33,7 +33,7 @@ PAGE: dict[str, Any] = {
 
 
 def page(**changes: Any) -> dict[str, Any]:
-    """Without the members that are None."""
+    """A page; members that are None are left out."""
     return {
         name: value for name, value in (PAGE | changes).items() if value is not None
     }
@@ -49,7 +49,7 @@ def lines(*documents: Any) -> bytes:
 
 
 def collection(*pages: Any, **changes: Any) -> bytes:
-    """``changes`` are those of the head."""
+    """A collection. ``changes``: those of its head."""
     return lines(head(**changes), *pages)
 
 

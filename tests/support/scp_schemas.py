@@ -1,4 +1,4 @@
-"""The specification's schemas, as judges of what the hub publishes.
+"""The specifications' schemas, which check what the hub publishes.
 
 Those of SCP are its own files (CC0). That of sitemaps restates the rules of
 sitemaps.org's 0.9: extensions first, strictly validated, then at least one page.
@@ -43,7 +43,7 @@ def faults_of_page(page: object) -> list[str]:
 
 
 def faults_of_file(raw: bytes) -> list[str]:
-    """Of a whole collection, uncompressed."""
+    """The faults of a whole collection, uncompressed."""
     head, *pages = map(json.loads, raw.splitlines())
     faults = faults_of_head(head)
     for page in pages:

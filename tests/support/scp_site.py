@@ -1,6 +1,6 @@
 """A site that publishes by the Site Content Protocol, written from its specification.
 
-It adds, edits and removes pages, and breaks whatever rule it is told to.
+It adds, edits and removes pages, and breaks any rule that it is told to break.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENING = (
 
 @dataclass
 class ScpSite:
-    """``pages`` by section and URL. A minute passes with each file that is made."""
+    """A site with ``pages`` by section and URL. A minute passes with each file made."""
 
     site: Publisher
     pages: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ScpSite:
     def put(
         self, path: str, title: str, section: str = "all", **changes: Any
     ) -> dict[str, Any]:
-        """A page as it is from now on."""
+        """Put a page in place; return it."""
         self.at += timedelta(seconds=1)
         url = f"https://site.example/{path}"
         page = {
@@ -64,16 +64,16 @@ class ScpSite:
         del self.pages[section][f"https://site.example/{path}"]
 
     def snapshot(self, section: str = "all", **lies: Any) -> str:
-        """Made and named in the sitemap; its path."""
+        """Make a snapshot and name it in the sitemap; return its path."""
         return self._make(section, list(self.pages[section].values()), None, **lies)
 
     def delta(self, *pages: dict[str, Any], section: str = "all", **lies: Any) -> str:
-        """With these pages, since the last file of the section."""
+        """Make a delta of these pages, since the last file of the section."""
         since = lies.pop("since", self.reached[section])
         return self._make(section, list(pages), since, **lies)
 
     def forget(self) -> None:
-        """The sitemap names nothing any more."""
+        """Publish a sitemap that names nothing."""
         self.named.clear()
         self.publish()
 
@@ -126,7 +126,7 @@ class ScpSite:
         return path
 
     def publish(self) -> None:
-        """The sitemap, with what is named."""
+        """Publish the sitemap, with all that is named."""
         end = "<url><loc>https://site.example/</loc></url></urlset>"
         body = _OPENING + "".join(self.named) + end
         self.site.put(SITEMAP, body, type="application/xml")

@@ -1,4 +1,4 @@
-"""Walks over an SCP site without sockets and storage: all that they want is at hand."""
+"""Walks over an SCP site without sockets or storage."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.scp_site import SITEMAP, ScpSite
 
 BATCH = 3
-"""Pages of a collection that come at once."""
+"""Pages of a collection that are read at once."""
 
 
 class PagesAtHand(Publisher):
-    """What a publisher has, without a server; ``answers`` replace what there is."""
+    """What a publisher has, without a server; ``answers`` precede what there is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,11 @@ class PagesAtHand(Publisher):
 
 @dataclass
 class Walks:
-    """One site followed. ``told`` are titles of news and updates, and ids of what was
-    deleted; ``asked`` the paths of a walk; ``saves`` how many steps it may save."""
+    """Walks over one site.
+
+    ``told``: titles of news and updates, and ids of what was deleted; ``asked``: the
+    paths of a walk; ``saves``: how many steps it may save.
+    """
 
     site: PagesAtHand = field(default_factory=PagesAtHand)
     told: list[str] = field(default_factory=list)
@@ -84,7 +87,10 @@ class Walks:
         return self.scp.at + self.later
 
     def visit(self, *, walk_every: float = 21_600.0) -> WalkEnded | None:
-        """None if the visit was exhausted. A sitemap that is the same has no body."""
+        """Visit the site; None if the visit was exhausted.
+
+        A sitemap that has not changed is answered without a body.
+        """
         self.asked.clear()
         front = self.answer(self.site.url(SITEMAP))
         if front.body == self.seen:
@@ -113,7 +119,7 @@ class Walks:
             return None
 
     def well(self, **how: float) -> list[str]:
-        """A visit that goes well: what was told in it."""
+        """Make a visit that goes well; return what was told in it."""
         before = len(self.told)
         ended = self.visit(**how)
         assert ended is not None

@@ -1,6 +1,6 @@
-"""A whole hub, put together as it is to serve, but for what is around it.
+"""A whole hub, put together as for serving, with a network and a poller of tests.
 
-Its network and its poller do as they are told; nothing of it runs by itself.
+These do as a test says; nothing of the hub runs by itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ HUB_URL = f"{PUBLIC_URL}/hub"
 
 @dataclass
 class FakePoller:
-    """Each fetch commits ``outcome`` of the feed's polling state, or hangs."""
+    """A poller. Each fetch commits ``outcome`` of the polling state, or hangs."""
 
     storage: Storage
     clock: ManualClock
@@ -121,14 +121,14 @@ class FakePoller:
         self.woken += 1
 
     async def run(self) -> None:
-        """It does nothing by itself."""
+        """Do nothing: fetches happen only when they are asked for."""
         await asyncio.Event().wait()
 
 
 PAGE = "https://example.org/page"
-"""Where a page names two feeds."""
+"""A page that names two feeds."""
 LIST = "https://example.org/a.opml"
-"""Where a list has one feed."""
+"""A list with one feed."""
 _ALTERNATE = '<link rel="alternate" type="application/atom+xml" href="{}" title="{}">'
 _PAGES = {
     PAGE: _ALTERNATE.format("https://a.example/", "A")
@@ -140,7 +140,7 @@ ADDRESSES = {
     "you.example": "93.184.215.15",
     "inside.example": "10.0.0.9",
 }
-"""All names that there are."""
+"""The only names that can be resolved."""
 
 
 async def look_up(host: str) -> list[str]:
@@ -150,7 +150,8 @@ async def look_up(host: str) -> list[str]:
 
 
 def a_network() -> FakeNetwork:
-    """Of callbacks that agree to everything, and of few pages; nobody is paced."""
+    """A network of callbacks that agree to everything, and few pages; without
+    pacing."""
     network = FakeNetwork(agree, exempts=lambda host: True)
     network.at = {url: answered(body=page.encode()) for url, page in _PAGES.items()}
     return network
@@ -158,7 +159,7 @@ def a_network() -> FakeNetwork:
 
 @dataclass
 class Hub:
-    """Everything a test of the use cases or of the web may want to reach."""
+    """Everything that a test of the services or of the web may need."""
 
     built: BuiltHub
     storage: Storage
@@ -181,7 +182,7 @@ class Hub:
 async def open_hub(
     directory: Path, *, public_url: str = PUBLIC_URL, **settings: Any
 ) -> AsyncIterator[Hub]:
-    """Over a new database, or the one that is there; nobody's requests are counted."""
+    """Open a hub without request limits, over a new database or the one that exists."""
     clock, metrics, network = ManualClock(), Metrics(), a_network()
     async with AsyncExitStack() as stack:
         storage = await open_new(directory / "hub.db")

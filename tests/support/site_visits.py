@@ -1,8 +1,7 @@
 """Visits to sites of many documents, without sockets.
 
-The walk and its commits over the model's storage, or poller, parser and SQLite
-together: fetches as they happen. Hosts end in ``.exempt``, so that nobody waits for
-their pace.
+They are made by the walk and its commits over the model's storage, or by poller, parser
+and SQLite together. Hosts end in ``.exempt``, so that requests are not paced.
 """
 
 from __future__ import annotations
@@ -58,12 +57,12 @@ from tests.support.polled import a_limiter
 
 
 class Killed(Exception):
-    """The hub has died here."""
+    """The hub died at this point."""
 
 
 @dataclass
 class Reading:
-    """A hub that follows one site. ``dies_after`` so many more commits, if any."""
+    """A hub that follows one site. ``dies_after``: that many more commits, if any."""
 
     site: FeederSite = field(default_factory=FeederSite)
     bounds: SiteBounds = field(default_factory=SiteBounds)
@@ -78,7 +77,7 @@ class Reading:
     slots: SiteSlots = field(default_factory=lambda: SiteSlots(4))
 
     async def visit(self, *, seconds: float = 3_600.0) -> StoredFeed:
-        """One visit, so much later; the feed as it is afterwards."""
+        """Make one visit, so many seconds later; return the feed as it is then."""
         self.clock.advance(seconds)
         self.site.tick(seconds)
         target = await self._target()
@@ -120,7 +119,7 @@ class Reading:
         return (await self._target()).feed
 
     async def visit_until_read(self, most: int = 100) -> StoredFeed:
-        """Visits as long as each asks for another soon."""
+        """Make visits as long as each asks for another one soon."""
         for _ in range(most):
             feed = await self.visit(seconds=10)
             if (feed.next_fetch - self.clock.now()).total_seconds() > 10:
@@ -128,7 +127,7 @@ class Reading:
         raise AssertionError(f"not read after {most} visits")
 
     async def told(self) -> list[tuple[str, str]]:
-        """What the log tells of since the last time, as (kind, path)."""
+        """What the log has told since the last call, as (kind, path)."""
         records = await self.storage.log.records(after=self.position, limit=1_000)
         told = []
         for record in records:
@@ -143,7 +142,7 @@ class Reading:
         return told
 
     async def entries(self) -> dict[str, Entry]:
-        """That are there now, by path and query."""
+        """The present entries, by path and query."""
         feed = (await self._target()).feed
         found = {}
         for each in await self.storage.log.latest_entries(feed.id, 10_000):
@@ -179,7 +178,7 @@ class Reading:
     def _fetch(self, url: str, headers: dict[str, str] | None = None) -> Fetched:
         self.requests.append(url)
         parts = urlsplit(url)
-        # As servers do it: a "+" is a blank.
+        # Read as servers do: a "+" is a blank.
         query = dict(parse_qsl(parts.query))
         answer = self.site.answer(parts.path, query, headers or {})
         is_good = answer.status in (200, 304)
@@ -198,12 +197,12 @@ class Reading:
 
 
 Page = bytes | int | str | Callable[[], "Page"]
-"""A document, a status, the URL of a permanent redirect, or what decides on one."""
+"""A document, a status, a permanent redirect's URL, or a function that returns one."""
 
 
 @dataclass
 class Sites:
-    """What each URL answers. While ``gate`` is closed all requests hang."""
+    """What is at each URL. While ``gate`` is closed all requests hang."""
 
     clock: ManualClock
     pages: dict[str, Page] = field(default_factory=dict)
@@ -239,9 +238,9 @@ class PolledHub:
     poller: Poller
 
     async def add(self, url: str, *, is_polled: bool = False) -> FeedId:
-        """A feed whose first document was fetched: its entries are no news.
+        """Add a feed and fetch its first document, whose entries are not news.
 
-        Unless ``is_polled`` it is fetched when the test says so, and not else.
+        Unless ``is_polled``, it is fetched only when the test says so.
         """
         feed, _ = await self.storage.feeds.add(NewFeed(url=url), self.clock.now())
         await self.fetch(feed.id)
@@ -251,7 +250,7 @@ class PolledHub:
         return feed.id
 
     async def fetch(self, feed_id: FeedId) -> Polling:
-        """An hour later; the feed's state afterwards."""
+        """Fetch an hour later; return the feed's state afterwards."""
         self.clock.advance(3_600)
         return (await self.poller.fetch_now(feed_id)).polling
 
@@ -265,7 +264,7 @@ class PolledHub:
         return [record.kind.value for record in await self.records(feed_id)]
 
     async def told(self, feed_id: FeedId) -> list[str]:
-        """Titles of new entries, of every record."""
+        """The titles of new entries in all records."""
         refs = [
             ref.entry_id
             for record in await self.records(feed_id)
@@ -278,7 +277,7 @@ class PolledHub:
 
 @asynccontextmanager
 async def polled_hub(database: Path, clock: ManualClock) -> AsyncIterator[PolledHub]:
-    """Its poller runs; on leaving, the process is as good as killed."""
+    """A hub whose poller runs; at the end of the block it is as good as killed."""
     storage = await open_database(database)
     sites = Sites(clock)
     poller = Poller(

@@ -1,4 +1,4 @@
-"""Publisher, hub and subscribers together: a whole scene on real sockets."""
+"""A publisher, a hub and subscribers together on real sockets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stage:
     subscribers: Subscribers
 
     async def add_feed(self) -> tuple[int, PublishedFeed]:
-        """A feed with one entry, its baseline fetched; the hub's id of it first."""
+        """Add a feed with one entry, and fetch its baseline; return its id and it."""
         feed = self.publisher.add_feed()
         return await self.api.add_feed(self.publisher.url(feed)), feed
 
@@ -45,7 +45,7 @@ class Stage:
         return subscriber
 
     async def publish(self, feed_id: int, feed: PublishedFeed) -> int:
-        """A new entry, fetched; its number."""
+        """Publish a new entry and have it fetched; return its number."""
         number = self.publisher.publish(feed)
         await self.api.fetch(feed_id)
         return number

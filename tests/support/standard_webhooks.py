@@ -14,13 +14,13 @@ from dataclasses import dataclass
 PREFIX = "whsec_"
 VERSION = "v1"
 BLOCK = 64
-"""Bytes, of SHA-256."""
+"""The block size of SHA-256, in bytes."""
 TOLERANCE = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A request as it came, at ``now``, in Unix seconds."""
+    """A request as it came. ``now``: when that was, in Unix seconds."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -35,9 +35,9 @@ class Received:
 
 
 def verifies(request: Received, secret: str) -> bool:
-    """Whether the secret signed it, a short time ago.
+    """Whether the secret signed the request, a short time ago.
 
-    Of a secret the specification says: "base64 encoded, prefixed with whsec_"; any
+    The specification says of a secret: "base64 encoded, prefixed with whsec_"; any
     other stands for its own bytes.
     """
     id, timestamp, signatures = request.parts

@@ -1,4 +1,4 @@
-"""Feeds, subscribers and news with as few words as a storage test needs."""
+"""Feeds, subscribers and news, in as few words as a storage test needs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def at(seconds: float) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A storage, and what the tests do with it again and again."""
+    """A storage, and what tests do with it often."""
 
     storage: Storage
 
@@ -75,7 +75,7 @@ class Scene:
         is_fresh: bool = True,
         when: datetime = START,
     ) -> Position:
-        """One record about entries of these keys; they are written, too."""
+        """Commit one record about entries of these keys, and the entries."""
         commit = fetch(
             feed,
             when=when,
@@ -104,7 +104,7 @@ class Scene:
         return await self.storage.deliveries.flush(DeliveryFlush(at=when, **parts))
 
     async def deliver(self, when: datetime = START) -> list[Position]:
-        """Claim and acknowledge until nothing is left; positions as they came."""
+        """Claim and acknowledge until nothing is left; return all positions in turn."""
         done = []
         while chunks := await self.claim(when):
             for chunk in chunks:
@@ -121,7 +121,7 @@ class Scene:
         lease_id: int = 0,
         retry_after: float = 5,
     ) -> None:
-        """All members of the chunk get it but one, which is to be retried."""
+        """Deliver a chunk to all its members but one, which is to be retried."""
         opened = RetryOpened(
             subscription_id=subscription.id,
             position=Position(chunk.record.position - 1),
@@ -151,7 +151,7 @@ class Scene:
     async def subscribe_retrying(
         self, feed: StoredFeed, name: str = "late", **more: Any
     ) -> Subscription:
-        """A subscription that did not take the record at the head."""
+        """A subscription that did not take the record at the log's end."""
         subscription = await self.subscribe(feed, name, **more)
         await self.publish(feed, f"for {name}")
         (chunk,) = await self.claim()
@@ -160,7 +160,7 @@ class Scene:
 
 
 async def stored_at(committing: Awaitable[CommitOutcome]) -> tuple[Position, ...]:
-    """Where its records are; nothing has kept it from being stored."""
+    """The positions of its records. Fails if it was not stored."""
     outcome = await committing
     assert isinstance(outcome, Stored), outcome
     return outcome.positions
@@ -180,12 +180,12 @@ DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")
 
 
 def noise(size: int) -> str:
-    """A text that takes so many bytes when it is packed."""
+    """A text that takes so many bytes even when it is packed."""
     return base64.b64encode(Random(size).randbytes(size)).decode()
 
 
 def written(*keys: str, is_deletion: bool = False, **more: Any) -> dict[str, Any]:
-    """For `fetch`: entries of these keys, or that they are deleted."""
+    """Arguments of `fetch`: entries of these keys, or their deletions."""
     if is_deletion:
         return {"deletions": tuple(Deletion(key=key, id=key) for key in keys)}
     return {"entries": tuple(an_entry(key, title=key, **more) for key in keys)}

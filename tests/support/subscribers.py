@@ -1,6 +1,6 @@
 """The subscriber: a callback that answers as it is told and remembers what it got.
 
-All callbacks of a test are on one server, `Subscribers`; each has a name and its path.
+All callbacks of a test are on one server, `Subscribers`; each has a name, and its path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.publisher import entries_named_in
 
 
 def confirm(request: ServerRequest) -> ServerAnswer:
-    """What a subscriber answers that wants what it is asked about."""
+    """Answer a question as a subscriber that wants what it is asked about."""
     return ServerAnswer(body=request.query.get("hub.challenge", "").encode())
 
 
@@ -44,7 +44,7 @@ class Receipt:
 
     @property
     def hub(self) -> str:
-        """Where the process that sent it says the hub is; "" if it does not."""
+        """The URL that the process that sent it gave for the hub; "" without one."""
         found = re.search(r'<([^>]*)>; rel="hub"', self.request.headers.get("link", ""))
         return found[1] if found else ""
 
@@ -55,12 +55,13 @@ class Receipt:
 
 @dataclass(slots=True, kw_only=True)
 class Subscriber:
-    """One callback. It confirms what it is asked, and answers 200 to notifications,
-    unless ``on_question`` and ``answers`` say otherwise: these are used up one by one.
+    """One callback, and what it got.
 
-    ``first``: the entry that it subscribed in time for; 0: the first there is. What it
-    gets once it ``has_left`` is owed by nobody, but has no holes either. ``excused``
-    are numbers of what came while it was away, ``returns`` when it came back.
+    It confirms what it is asked and answers 200 to notifications, unless
+    ``on_question`` and ``answers`` say otherwise; these are used up one by one.
+    ``first``: the first entry that it is owed; 0: the first there is. Once it
+    ``has_left`` it is owed nothing, but what still comes has to be without holes.
+    ``excused``: numbers of what came while it was away; ``returns``: when it came back.
     """
 
     name: str
@@ -82,12 +83,12 @@ class Subscriber:
     returns: list[float] = field(default_factory=list)
 
     def answer(self, *answers: ServerAnswer) -> None:
-        """Notifications in turn; the last answer stays."""
+        """Answer notifications in turn; the last answer stays."""
         self.answers = chain(answers, repeat(answers[-1]))
 
     @property
     def modes(self) -> list[str]:
-        """Of all questions."""
+        """The modes of all questions."""
         return [each.query["hub.mode"] for each in self.questions]
 
     def parameters(self, question: int = -1) -> list[tuple[str, str]]:
@@ -96,7 +97,7 @@ class Subscriber:
 
     @property
     def deliveries(self) -> list[ServerRequest]:
-        """As they came, whatever was answered."""
+        """The requests of all notifications as they came, whatever was answered."""
         return [each.request for each in self.receipts]
 
     @property
@@ -105,18 +106,19 @@ class Subscriber:
 
     @property
     def items(self) -> list[tuple[str, str]]:
-        """Of JSON notifications: each item's title, or its id if it was deleted."""
+        """The items of JSON notifications: what each is, and its title or deleted
+        id."""
         documents = [json.loads(body) for body in self.bodies]
         return [_named(item) for each in documents for item in each.get("items", [])]
 
     @property
     def titles(self) -> list[str]:
-        """The same without what each of them is."""
+        """The titles of `items`."""
         return [title for _, title in self.items]
 
     @property
     def accepted(self) -> list[Receipt]:
-        """As they came; a slow answer makes nothing later."""
+        """The accepted notifications as they came; a slow answer makes none later."""
         return sorted(
             (receipt for receipt in self.receipts if receipt.accepted),
             key=lambda receipt: receipt.started,
@@ -124,17 +126,17 @@ class Subscriber:
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of the entries of all accepted notifications, as they came."""
+        """The numbers of the entries of all accepted notifications, as they came."""
         return [number for each in self.accepted for _feed, number in each.entries]
 
     def owns(self, request: ServerRequest) -> bool:
-        """Whether the signature is the one this subscriber's secret makes."""
+        """Whether the request's signature is by this subscriber's secret."""
         if not self.secret:
             return not request.headers.get("x-hub-signature")
         return request.is_signed_with(self.secret, self.algorithm)
 
     def receipt_of(self, request: ServerRequest, started: float) -> Receipt:
-        """Of a notification that is not answered yet."""
+        """A receipt for a notification that is not answered yet."""
         return Receipt(
             entries=tuple(entries_named_in(request.body.decode(errors="replace"))),
             delivery_id=request.headers.get("webhook-id", ""),
@@ -154,7 +156,7 @@ def _named(item: dict[str, Any]) -> tuple[str, str]:
 class Subscribers(Origin):
     """All callbacks of a test, each at the path of its name, ``/NAME``.
 
-    Whatever comes to no callback of theirs is 404, and remembered as a stray.
+    A request to any other path is answered 404, and kept as a stray.
     """
 
     def __init__(self) -> None:
@@ -165,24 +167,24 @@ class Subscribers(Origin):
         self.most_open = 0  # at once
 
     def add(self, name: str = "", **fields: Any) -> Subscriber:
-        """A new one; without a name it gets a number. ``fields``: of `Subscriber`."""
+        """Add a subscriber, with a number if it has no name, and other ``fields``."""
         name = name or str(len(self.all) + 1)
         self.all[name] = Subscriber(name=name, url=self.url(f"/{name}"), **fields)
         return self.all[name]
 
     def __getitem__(self, name: str) -> Subscriber:
-        """The one of that name; added if there is none."""
+        """The subscriber of that name, added if there is none."""
         return self.all[name] if name in self.all else self.add(name)
 
     @property
     def counts(self) -> list[int]:
-        """Of the notifications that came to each."""
+        """How many notifications came to each."""
         return [len(each.receipts) for each in self.all.values()]
 
     async def until_count(
         self, name: str, count: int, *, seconds: float = 60.0
     ) -> None:
-        """Until so many notifications have come to one, whatever it answers."""
+        """Wait until so many notifications have come to one, whatever it answers."""
         one = self[name]
         await self.until(lambda: len(one.receipts) >= count, seconds=seconds)
 

@@ -1,4 +1,4 @@
-"""Subscriptions and records for tests that need some and care about one field."""
+"""Subscriptions and records for tests that care about one field of them."""
 
 from __future__ import annotations
 

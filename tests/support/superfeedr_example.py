@@ -1,7 +1,7 @@
-"""A notification with everything the Superfeedr schema documents, in our own words.
+"""A notification with everything that the Superfeedr schema documents.
 
-Two types per author and object, two verbs, two people, links of every kind: enough to
-see which of several the JSON form takes.
+It has two types for each author and object, two verbs, two people, and links of every
+kind: enough to see which of several the JSON form takes.
 """
 
 from __future__ import annotations
@@ -186,4 +186,4 @@ TROUBLE = Notification(
     status=Status(code=0, http="Fetched (ring) 0 3600: no such host", period=3_600),
     feed=Feed(),
 )
-"""A status without entries, of a feed that was never read."""
+"""A status without entries, of a feed that could never be read."""

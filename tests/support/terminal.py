@@ -17,7 +17,7 @@ from hub.cli import main
 
 @dataclass
 class Terminal:
-    """``shown``: what has been written to it, as it came."""
+    """A terminal. ``shown``: what has been written to it, as it came."""
 
     shown: bytearray = field(default_factory=bytearray)
 
@@ -28,8 +28,7 @@ class Terminal:
 
 @contextmanager
 def terminal(typed: str = "") -> Iterator[Terminal]:
-    """Standard output and standard error, for the block; and standard input, if
-    somebody types."""
+    """Make standard output and error a terminal; with ``typed`` standard input, too."""
     reader, writer = os.openpty()
     tty.setraw(writer)
     keyboard = os.fdopen(os.dup(writer), encoding="utf-8")
@@ -56,7 +55,7 @@ def terminal(typed: str = "") -> Iterator[Terminal]:
 
 
 def run_in_terminal(*arguments: str, typed: str = "") -> tuple[int, str]:
-    """Exit code and what was shown."""
+    """Run a command; return its exit code and what was shown."""
     with terminal(typed) as shown, pytest.raises(SystemExit) as ended:
         main(list(arguments), prog_name="fanfare")
     code = ended.value.code

@@ -1,8 +1,8 @@
 """Coverage of the tests alone: a plugin for pytest (``-p tests.support.tracing``).
 
 Tracing makes Python half as fast. So what does one thing a hundred thousand times is
-not traced (``bulk``), and of a test with many cases only the first is, except where
-every branch is to be covered. Where the data go is told by ``COVERAGE_FILE``.
+not traced (``bulk``). Of a test with many cases only the first is, except where every
+branch is to be covered. ``COVERAGE_FILE`` says where the data go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coverage import Coverage
 
 MEASURED = ("hub", "protocols", "storage")
 WHOLE = ("tests/protocols/", "tests/hub/core/")
-"""Of these, every case of a test is traced."""
+"""Folders of tests of which every case is traced."""
 
 _coverage = Coverage()
 _traced: set[str] = set()
@@ -25,7 +25,7 @@ _traced: set[str] = set()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
-    """Import all that is measured, before any other does: it counts as well."""
+    """Import all that is measured before anything else does: imports count too."""
     _coverage.start()
     for package in MEASURED:
         path = import_module(package).__path__

@@ -1,4 +1,4 @@
-"""One feed, polled by two hubs: one reads whole documents, one what is new in them."""
+"""One feed, polled by two hubs: one reads whole documents, one only what is new."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URL = "https://feed.example/feed"
 
 
 def understand(body: bytes, context: ParseContext) -> ParseOutcome:
-    """As the hub's parser does, leniently if need be."""
+    """Parse a document as the hub does, leniently if need be."""
     try:
         try:
             return ParseOutcome(feed=parse(body, context))
@@ -35,7 +35,7 @@ def understand(body: bytes, context: ParseContext) -> ParseOutcome:
 
 @dataclass
 class Reader:
-    """A feed's state as storage would have it after each fetch."""
+    """A feed, in the state in which storage would have it after each fetch."""
 
     is_incremental: bool
     reader: bytes = UNNAMED
@@ -92,13 +92,13 @@ class Reader:
 
 @dataclass
 class TwoReaders:
-    """Both fetch the same documents; whatever they commit is compared."""
+    """Two readers that fetch the same documents; what they commit must be the same."""
 
     whole: Reader = field(default_factory=lambda: Reader(is_incremental=False))
     new_only: Reader = field(default_factory=lambda: Reader(is_incremental=True))
 
     def fetch(self, body: bytes, url: str = URL) -> ParsedFeed | None:
-        """What the second one read of the document."""
+        """Fetch with both; return what the second one read of the document."""
         whole, whole_commit = self.whole.fetch(body, url)
         new, new_commit = self.new_only.fetch(body, url)
         _compare(whole, new)
@@ -123,7 +123,7 @@ def _compare(whole: ParseOutcome, new: ParseOutcome) -> None:
 
 
 def last(*documents: bytes) -> ParsedFeed:
-    """What is read of the last of a feed's documents."""
+    """What is read of the last one of a feed's documents."""
     readers = TwoReaders()
     for document in documents:
         parsed = readers.fetch(document)

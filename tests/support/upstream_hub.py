@@ -22,7 +22,7 @@ SETTINGS = {**LOOPBACK, "FANFARE_UPSTREAM": "on"}
 
 @dataclass(slots=True)
 class UpstreamHub:
-    """``requests`` are the forms it was sent, ``answers`` what its questions got."""
+    """A hub. ``requests``: forms sent to it; ``answers``: answers to its questions."""
 
     status: int = 202
     verifies: bool = True
@@ -150,7 +150,7 @@ class UpstreamScene:
         return ServerAnswer(body=body)
 
     async def ask(self, callback: str, **parameters: str) -> HubAnswer:
-        """A question to a callback, as a hub puts it."""
+        """Ask a callback a question, as a hub does."""
         return await self.api.ask("GET", f"{callback}?{urlencode(parameters)}")
 
     async def push(
@@ -161,7 +161,7 @@ class UpstreamScene:
         signature: str | None = None,
         algorithm: str = "sha256",
     ) -> HubAnswer:
-        """Signed with the secret that the hub was given, unless told otherwise."""
+        """Push a body, signed with the secret that the hub was given by default."""
         headers = {"Content-Type": "application/atom+xml"}
         if signature is None:
             secret = self.upstream.secret.encode()
@@ -180,7 +180,7 @@ class UpstreamScene:
         return await self.api.add_feed(self.server_url + path)
 
     async def push_of(self, feed_id: int) -> dict[str, object]:
-        """How a feed is pushed, as the API says."""
+        """What the API says of how a feed is pushed."""
         push = (await self.api.feed(feed_id))["push"]
         assert isinstance(push, dict)
         return push
@@ -195,13 +195,13 @@ class UpstreamScene:
         return await self.push_of(feed_id)
 
     async def subscribed(self) -> int:
-        """A feed that its hub has confirmed."""
+        """Add a feed, and wait until its hub has confirmed; return its id."""
         feed_id = await self.add_feed()
         await self.until(feed_id, lambda push: push["state"] == "subscribed")
         return feed_id
 
     async def titles(self, feed_id: int) -> list[str]:
-        """Of the entries that this hub has of the feed, in no order."""
+        """The titles of the entries that this hub has of the feed, sorted."""
         found = await self.api.ask("GET", f"/topics/{feed_id}.normalized.json")
         items = found.json["items"]
         return sorted(item["title"] for item in items)

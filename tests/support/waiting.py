@@ -1,7 +1,7 @@
-"""Waiting for what must come with a deadline instead of a guess, and one for all.
+"""Waiting with a deadline for what must come, instead of guessing when it comes.
 
-Also parts that run until they are cancelled, and how late this event loop is: a tick
-that should come every few milliseconds comes so much later on a busy machine.
+There are also background parts for a block, and a measure of how late the event loop
+is: a tick that should come every few milliseconds comes later on a busy machine.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.1
 async def eventually(
     condition: Callable[[], bool | Awaitable[bool]], seconds: float = 60.0
 ) -> None:
-    """Return as soon as the condition holds; `TimeoutError` when it does not.
+    """Return as soon as the condition holds. Raises `TimeoutError` if it does not.
 
-    One that is awaited asks somebody, most often a hub, who has other things to do: it
-    is asked ever less often.
+    A condition that is awaited asks somebody, most often a hub, who has other things to
+    do: it is asked less and less often.
     """
     pause = FIRST_PAUSE
     async with asyncio.timeout(seconds):
@@ -47,10 +47,10 @@ AGAIN = 5.0
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Fail the test when the block takes longer, whatever it waits for.
+    """Fail the test if the block takes longer, whatever it waits for.
 
-    The main thread, or its event loop, is interrupted by a signal, and again if that
-    changes nothing.
+    A signal interrupts the main thread, or its event loop, and again if that changes
+    nothing.
     """
 
     def ring(number: int, frame: object) -> None:
@@ -67,7 +67,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def in_background(part: BackgroundTask) -> AsyncIterator[None]:
-    """Fails if the part has ended by itself before, and with what made it."""
+    """Run a part for the block; fail if it has ended by itself, with what ended it."""
     task = asyncio.create_task(part())
     try:
         yield
@@ -81,7 +81,7 @@ TICK = 0.02
 
 
 class LoopLag:
-    """Measures while it is entered."""
+    """Measures how late the event loop is, while it is entered."""
 
     def __init__(self) -> None:
         self._ticks: list[tuple[float, float]] = []  # when, and how late
@@ -102,7 +102,7 @@ class LoopLag:
         await asyncio.wait({self._ticking})
 
     def most_since(self, moment: float) -> float:
-        """Seconds of the worst lateness since then, 0.0 if there was none."""
+        """The most seconds that a tick was late since then, or 0.0."""
         return max((late for at, late in self._ticks if at >= moment), default=0.0)
 
     async def _tick(self) -> None:

@@ -1,6 +1,6 @@
 """A hub between topics and subscribers, as the public WebSub suites have them.
 
-A topic names the hub unless it is told not to.
+A topic names the hub unless told otherwise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WebSubScene:
         return f"{self.hub.url}/hub"
 
     def topic(self, body: bytes | None = None, *, names_hub: bool = True) -> Document:
-        """A new topic; Atom with one entry if no body is given.
+        """Add a topic; without a body it is Atom with one entry.
 
         Its links are two lines, ``self`` before ``hub``, as PuSH-suite has them.
         """
@@ -66,7 +66,7 @@ class WebSubScene:
         return subscriber
 
     def validator(self, topic: Document, status: int, text: bytes = b"") -> Subscriber:
-        """Where the topic's publisher answers whether somebody may subscribe."""
+        """Add the callback at which the topic's publisher says who may subscribe."""
         publisher = self.callback()
         publisher.answer(ServerAnswer(status=status, body=text))
         topic.links.append(f'<{publisher.url}>; rel="validate"')
@@ -75,7 +75,7 @@ class WebSubScene:
     async def post(
         self, parameters: Parameters | bytes, *, query: str = "", **headers: str
     ) -> HubAnswer:
-        """A request to the hub; header names with underscores for hyphens."""
+        """Send a request to the hub; names of headers have _ in the place of -."""
         if isinstance(parameters, bytes):
             body = parameters
         else:
@@ -87,7 +87,7 @@ class WebSubScene:
     async def ask(
         self, mode: str, topic: Document, callback: Subscriber, **more: str
     ) -> HubAnswer:
-        """(Un)subscribe; ``hub.`` is put before the names of further parameters."""
+        """Subscribe or unsubscribe. ``more``: parameters without their ``hub.``."""
         return await self.post(
             {
                 "hub.mode": mode,
@@ -119,7 +119,7 @@ class WebSubScene:
         await eventually(is_so, seconds=60)
 
     async def publish(self, topic: Document, body: bytes | None = None) -> HubAnswer:
-        """New content, and the ping that says so."""
+        """Publish new content, and ping the hub."""
         topic.body = topic_document(2, 1) if body is None else body
         return await self.post({"hub.mode": "publish", "hub.topic": topic.url})
 
