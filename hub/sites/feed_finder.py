@@ -31,7 +31,7 @@ from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 
 MOST_SITEMAPS: Final = 3
-"""Most sitemaps that are read of robots.txt, and most of other sitemaps."""
+"""Most sitemaps that are read of robots.txt, and again of those that they name."""
 LARGEST_INDEX: Final = 256 * 1024
 """Bytes of a sitemap up to which it may name other sitemaps."""
 LARGEST_UNPACKED: Final = 2 * 1024 * 1024

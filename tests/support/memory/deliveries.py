@@ -103,7 +103,7 @@ class MemoryDeliveries:
     def _owe_to_paused(
         self, ids: Iterable[SubscriptionId], position: Position, now: datetime
     ) -> None:
-        """Of those whose turn it is to get the record."""
+        """Note that the paused ones of these subscriptions lack the record."""
         state = self._state
         paused = [each for each in ids if state.is_paused(each)]
         for each in paused:
@@ -122,7 +122,10 @@ class MemoryDeliveries:
                 state.retries[each] = ModelRetry(retrying, now, _START)
 
     def _next_fanout(self) -> Position | None:
-        """Of feeds at rest, else of others, that with the oldest last chunk."""
+        """The record to split next, by how long ago its feed had a chunk.
+
+        Feeds without chunks come first.
+        """
         state = self._state
         able, seen = [], set[int]()
         for position in sorted(state.fanouts):
@@ -249,7 +252,7 @@ class MemoryDeliveries:
         first: int,
         last: float = inf,
     ) -> bool:
-        """Whether a wanted attempt of the subscription was to deliver that."""
+        """Whether a wanted attempt of the subscription was to deliver such a record."""
         wanted = wanted or AttemptFilter()
         if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
             return wanted.subscription_id in (None, subscription_id)
@@ -283,7 +286,7 @@ class MemoryDeliveries:
         return DeliveryLag(records=len(lacking), oldest=oldest)
 
     def _reached(self, subscription_id: SubscriptionId) -> int:
-        """Up to where chunks and fan-out have served one that is not retried."""
+        """The position up to which a subscription that is not retried was served."""
         pending = (
             chunk.position - 1
             for chunk in self._state.chunks.values()

@@ -38,7 +38,7 @@ from .subscriptions import MemorySubscriptions
 def the_latest(
     feeds: Iterable[StoredFeed], now: datetime, after: PlaceByPace
 ) -> list[DueFeed]:
-    """Those that are due and follow their pace's place, the latest first."""
+    """Due feeds behind the place of their pace, the most overdue first."""
     due = [
         DueFeed(
             id=each.id,
@@ -65,7 +65,7 @@ def the_latest(
 
 
 def places(page: Sequence[DueFeed]) -> dict[Pace, tuple[datetime, FeedId]]:
-    """Where the next page goes on."""
+    """For each pace, the place where the next page goes on."""
     return {each.pace: (each.next_fetch, each.id) for each in page}
 
 
@@ -102,7 +102,7 @@ class MemoryFeeds:
         return stored, True
 
     def _of_resource(self, url: str) -> list[ModelFeed]:
-        """The likeliest first."""
+        """Feeds of a resource, the one that is most likely meant first."""
 
         def rank(feed: ModelFeed) -> tuple[bool, bool, bool, FeedId]:
             is_removed = feed.stored.state is FeedState.REMOVED

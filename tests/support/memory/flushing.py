@@ -209,8 +209,10 @@ class Flushing:
     def _bury(
         self, given_up: NewDeadLetter, known: RetryingSubscription | None
     ) -> None:
-        """All it did not get, as far as fan-out has passed it, without what it got
-        before it was set back."""
+        """Make a dead letter of all it did not get, as far as fan-out has passed it.
+
+        What it got before it was set back is left out.
+        """
         state, subscription_id = self._state, given_up.subscription_id
         skip_after = known.skip_after if known else None
         skip_to = known.skip_to if known else None
@@ -262,7 +264,7 @@ def finish_if_done(chunk: ModelChunk, state: State) -> None:
 
 
 def pass_by(chunk: ModelChunk, index: int, at: datetime, state: State) -> None:
-    """A member that needs nothing more from the chunk."""
+    """Note that a member needs nothing more from the chunk."""
     chunk.outcomes[index] = (0, 0)
     chunk.at = at
     finish_if_done(chunk, state)

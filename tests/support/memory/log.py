@@ -104,7 +104,8 @@ class MemoryLog:
         return Stored(tuple(positions), feed.version)
 
     def _document_position(self, fetch: FetchCommit) -> Position:
-        """Of the last record that is going to be news of the document."""
+        """The position of the last record that will be news of the document; 0 if
+        none."""
         numbers = [
             number
             for number, record in enumerate(fetch.records, self._state.log_end + 1)
@@ -154,7 +155,7 @@ class MemoryLog:
         known.stored = replace(known.stored, revision=revision, deleted=True)
 
     def _known_or_added(self, entry: Entry, fetch: FetchCommit) -> ModelEntry:
-        """At revision 0 where it is not known."""
+        """The entry; one that is not known is added at revision 0."""
         known = self._find(fetch.feed_id, entry.key)
         entry_id = EntryId(self._state.next_id("entry"))  # unused ones leave gaps
         if known is None:

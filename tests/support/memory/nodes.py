@@ -1,9 +1,9 @@
 """Several nodes around one model: each has a handle, and sees what it has read.
 
-A write is a transaction: it begins with what is committed then, and what it changes is
-there for others once it is committed. `Node.before_commit` is where a test lets others
-come in between. What an engine must not leave to luck is named by
-`storage.contract`: whoever holds AUDIENCE keeps all others who need it waiting.
+A write is a transaction: it begins with what is committed then, and others see its
+changes once it is committed. A test can let others come in between by
+`Node.before_commit`. `storage.contract` names what an engine must not leave to luck: a
+holder of AUDIENCE keeps all others who need it waiting.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from .state import State
 from .storage import MemoryStorage
 
 _LOCAL: Final = frozenset({"watching", "claim_after_commit", "last_ids", "node"})
-"""What a node has for itself, and numbers, which are given out once even if what took
-them comes to nothing."""
+"""State of each node alone; and numbers, which are given out only once.
+
+They are not given out again if what took them comes to nothing.
+"""
 _DATA: Final = tuple(each.name for each in fields(State) if each.name not in _LOCAL)
 _READS: Final = frozenset({"records", "trails", "entries", "wait", "last_before"})
-"""Of the log: what a node may answer from what it has read last."""
+"""Methods of the log that a node may answer from what it has read last."""
 _GONE: Final = object()
 
 
 class Cluster:
-    """What is committed, for all nodes."""
+    """What is committed, the same for all nodes."""
 
     def __init__(self) -> None:
         self.state = State()
@@ -43,9 +45,11 @@ class Cluster:
     def node(
         self, *, audience: frozenset[str] = AUDIENCE, has_true_end: bool = True
     ) -> Node:
-        """Engines that leave out what they promise are for tests of the tests:
-        ``audience``: which methods hold it; ``has_true_end`` False: the node tells the
-        end that it has read last."""
+        """Add a node. For tests of the tests, it may break a promise of engines.
+
+        ``audience``: the methods that hold it; ``has_true_end`` False: the node tells
+        the end that it has read last.
+        """
         return Node(self, audience, has_true_end)
 
 
@@ -94,7 +98,7 @@ class Node(MemoryStorage):
         return self._cluster.audience if name in self._audience else nullcontext()
 
     def _read(self) -> Mapping[str, Any]:
-        """See what is committed; as it is then."""
+        """Read what is committed, and return it as it is then."""
         committed = self._cluster.state
         for name in _DATA:
             setattr(self._state, name, copy.deepcopy(getattr(committed, name)))
@@ -102,7 +106,7 @@ class Node(MemoryStorage):
 
 
 class _Transactions:
-    """A store, each call of which is a transaction."""
+    """A store in which each call is a transaction."""
 
     def __init__(self, node: Node, name: str, store: object) -> None:
         self._node = node
@@ -126,7 +130,7 @@ async def _go_on() -> None:
 
 
 def _changes(before: Mapping[str, Any], state: State) -> dict[str, Any]:
-    """Of tables the rows that changed; of all else the new value."""
+    """What has changed: of a table the rows, of anything else the new value."""
     changes: dict[str, Any] = {}
     for name, was in before.items():
         now = getattr(state, name)

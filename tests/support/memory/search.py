@@ -118,7 +118,7 @@ class MemorySearch:
         below: int | None = None,
         listed_only: bool = False,
     ) -> Matches:
-        """``next`` counts the documents that were looked at."""
+        """Find documents; ``next`` counts those that were looked at."""
         matching = sorted(
             (
                 self._state.entries[entry_id]

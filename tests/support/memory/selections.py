@@ -44,7 +44,7 @@ def _page_of(
     after: ListPlace | None,
     limit: int,
 ) -> tuple[tuple[T, ...], ListPlace | None]:
-    """What follows a place, in that order, and where it ends if there may be more."""
+    """What follows a place in the order, and where that ends if there may be more."""
     rising = sorted(found, key=lambda each: _rank(place_of(each)))
     ordered = rising[::-1] if sort.is_falling else rising
     if after is not None:

@@ -95,7 +95,7 @@ class ModelRetry:
     news_from: datetime
 
     def make_due(self, now: datetime) -> None:
-        """One that is leased is being tried already."""
+        """Make the retry due now, unless it is leased, and so being tried already."""
         if not self.stored.lease_id:
             self.due = now
             self.stored = replace(self.stored, next_try=now)
@@ -103,7 +103,7 @@ class ModelRetry:
 
 @dataclass
 class ModelCondition:
-    """``since`` None: since it began."""
+    """The condition of a subscription; ``since`` None: since the subscription began."""
 
     health: SubscriptionHealth = SubscriptionHealth.OK
     since: datetime | None = None
@@ -126,14 +126,14 @@ class State:
     conditions: dict[SubscriptionId, ModelCondition] = field(default_factory=dict)
     fanouts: dict[Position, SubscriptionId] = field(default_factory=dict)
     turns: dict[FeedId, int] = field(default_factory=dict)
-    """The last chunks of feeds whose records wait."""
+    """The last chunks of feeds whose records wait, by feed."""
     chunks: dict[int, ModelChunk] = field(default_factory=dict)
     finished: list[ModelChunk] = field(default_factory=list)
     retries: dict[SubscriptionId, ModelRetry] = field(default_factory=dict)
     dead: dict[int, DeadLetter] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     asked_hosts: dict[int, str] = field(default_factory=dict)
-    """By the id of the attempt."""
+    """The hosts of attempts, by the attempt's id."""
     notified: dict[AccountId, int] = field(default_factory=dict)
     plans: dict[PlanId, BulkPlan] = field(default_factory=dict)
     host_holds: dict[str, datetime] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class State:
     watching: list[Callable[[ControlEvent], None]] = field(default_factory=list)
     node: int = 0  # whose handle it is
     lanes: dict[int, tuple[int, Flushed]] = field(default_factory=dict)
-    """The number of each node's last flush, and what came of it."""
+    """By node, the number of its last flush and what came of it."""
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 
@@ -185,7 +185,7 @@ class State:
         return self.condition(subscription_id).paused_at is not None
 
     def note_conditions(self, ids: Iterable[SubscriptionId], at: datetime) -> None:
-        """Whether they fail, are behind or are well."""
+        """Note whether subscriptions fail, are behind or are well."""
         noted = sorted(set(ids))
         for each in noted:
             subscription = self.active_or_none(each)
@@ -219,7 +219,7 @@ class State:
     def queue_of_subscriptions(
         self, ids: Iterable[SubscriptionId], type: EventType, at: datetime, **more: Any
     ) -> None:
-        """Of those that are active, and not to events."""
+        """Queue an event for each that is active, unless it is subscribed to events."""
         for each in sorted(set(ids)):
             subscription = self.active_or_none(each)
             if subscription is None or not self.are_events_wanted:
@@ -271,7 +271,7 @@ class State:
         return condition is not None and condition.health is SubscriptionHealth.FAILING
 
     def fan_out(self, position: Position) -> None:
-        """If somebody receives the record; of many subscribers none is asked yet."""
+        """Queue the record if anybody gets it; of many subscribers none is asked."""
         record = self.records[position]
         active = self.active(record.feed_id)
         wanting = (
@@ -317,7 +317,7 @@ class State:
                 yield position
 
     def last_passed(self, subscription_id: SubscriptionId) -> int:
-        """Up to where fan-out has passed the subscription."""
+        """The position up to which fan-out has passed the subscription."""
         feed_id = self.subscriptions[subscription_id].feed_id
         ahead = [
             position

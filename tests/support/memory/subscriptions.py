@@ -39,7 +39,7 @@ class Former(TypedDict, total=False):
 
 TROUBLE = {RecordKind.ERROR, RecordKind.RECOVERED}
 NEVER = 2**63 - 1
-"""Above every record."""
+"""A position above that of every record."""
 ALIVE = {SubscriptionState.PENDING, SubscriptionState.ACTIVE}
 
 
@@ -96,7 +96,7 @@ class MemorySubscriptions:
         return await self.add(replace(new, lease_end=known.lease_end), now)
 
     def _tell_of_trouble(self, made: Subscription) -> None:
-        """By the record that told of it."""
+        """Owe the subscription the record of the feed's error, or wait for one."""
         state = self._state
         of_feed = [
             each for each in state.records.values() if each.feed_id == made.feed_id

@@ -76,7 +76,7 @@ class MemoryTokens:
     async def accounts(
         self, *, prefix: str = "", after: str = "", limit: int
     ) -> list[AccountSummary]:
-        """Without subscriptions, of which it knows nothing."""
+        """Accounts without their subscriptions, which it does not know."""
         names = sorted(
             each for each in self._accounts if each.startswith(prefix) and each > after
         )

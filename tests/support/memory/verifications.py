@@ -233,6 +233,6 @@ def _stored(new: NewVerification, now: datetime) -> Verification:
 
 
 def _due(verification: ModelVerification) -> datetime:
-    """Of one that is pending."""
+    """When a pending verification is due."""
     assert verification.stored.due is not None
     return verification.stored.due
