@@ -122,9 +122,12 @@ class NoServices:
         return self
 
 
-@pytest.mark.parametrize("document", ["etiquette.md", "security.md"])
+@pytest.mark.parametrize(
+    "document",
+    ["explanation/etiquette.md", "reference/security-promises.md"],
+)
 def test_every_test_that_is_named_is_there(document: str) -> None:
-    text = (ROOT / "docs" / "explanation" / document).read_text()
+    text = (ROOT / "docs" / document).read_text()
     for path in re.findall(r"`(tests/[\w/.]+?)`", text):
         assert (ROOT / path).exists(), path
     tests = "".join(each.read_text() for each in (ROOT / "tests").rglob("test_*.py"))
@@ -167,7 +170,7 @@ def as_anchor(heading: str) -> str:
 
 @pytest.mark.parametrize("type", [*ProblemType])
 def test_every_type_of_problem_is_in_the_reference(type: ProblemType) -> None:
-    text = (REFERENCE / "http-api.md").read_text()
+    text = (REFERENCE / "errors.md").read_text()
     assert f"| `{type}` | {EXPLANATIONS[type]} |" in text
 
 
