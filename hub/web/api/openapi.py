@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -383,7 +384,17 @@ def _schemas() -> Members:
 
 
 def _components(types: Iterable[type[Any]]) -> Members:
-    return msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)[1]
+    _, schemas = msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)
+    for schema in schemas.values():
+        if "description" in schema:  # a docstring, as it is indented in the source
+            schema["description"] = _unwrapped(schema["description"])
+    return schemas
+
+
+def _unwrapped(docstring: str) -> str:
+    """Its paragraphs, each in one line."""
+    paragraphs = cleandoc(docstring).split("\n\n")
+    return "\n\n".join(each.replace("\n", " ") for each in paragraphs)
 
 
 def _whole(schema: Members) -> Members:

@@ -592,3 +592,13 @@ def test_what_is_otherwise_would_be_noticed(
     value: object, schema: dict[str, object]
 ) -> None:
     assert faults(value, schema, {})
+
+
+def test_descriptions_of_objects_are_paragraphs_without_the_source_s_line_ends() -> (
+    None
+):
+    schemas = openapi_document()["components"]["schemas"].values()
+    descriptions = [each["description"] for each in schemas if "description" in each]
+    assert any("\n\n" in each for each in descriptions)
+    for each in descriptions:
+        assert not re.search(r"(?<!\n)\n(?!\n)|  ", each), each
