@@ -49,7 +49,7 @@ from hub.live.live_stream import LiveStream
 from hub.live.live_watch import LiveWatch
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import CollectionPublisher
-from hub.publishing.collection_store import CollectionStore
+from hub.publishing.collection_store import COLLECTIONS_FOLDER, CollectionStore
 from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.openfeeder_gatekeeper import Gatekeeper
@@ -139,8 +139,6 @@ from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import PlanKind
 
-COLLECTIONS_FOLDER: Final = "scp"
-"""The folder of collections, beside the database."""
 ROBOTS_LIMITS: Final = ResponseLimits(body_bytes=2 * MEBIBYTE)
 
 

@@ -682,8 +682,13 @@ class Settings:
         """The path from which the names of all files on this machine are derived: the
         file of SQLite, or, if the database is on a server, a path in `state_dir`."""
         if self.is_on_server:
-            return Path(self.state_dir, "fanfare")
+            return self.state_path
         return Path(self.database.partition(":")[2])
+
+    @property
+    def state_path(self) -> Path:
+        """The same for whichever database on a server."""
+        return Path(self.state_dir, "fanfare")
 
     @property
     def database_name(self) -> str:

@@ -8,6 +8,7 @@ StorageError
 ├── WriteFailed              the transaction was rolled back; nothing of it is stored
 │   ├── StorageFull          no space left (or a quota, or a read-only file)
 │   └── DestinationTaken     there is a file where a backup is to go
+├── CopyDiffers              a copy is not what it was made from
 ├── OutcomeUnknown           the transaction is stored, or it is not: find out
 ├── BodyRequired             commit again, with the document
 ├── StaleQueries             commit again, matched against the current queries
@@ -78,6 +79,10 @@ class OutcomeUnknown(StorageError):
 
 class DestinationTaken(WriteFailed):
     """A backup's destination exists, or another backup is about to write it."""
+
+
+class CopyDiffers(StorageError):
+    """A copy of a database does not have the content of what it was made from."""
 
 
 class BodyRequired(StorageError):

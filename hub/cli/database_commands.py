@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from hub.admin_token import FILE_NAME
 from hub.cli import VerbGroup, examples, say
 from hub.cli.hub_client import Document, Hub, find_hub, read_settings
 from hub.cli.progress import CopyProgress, waiting
@@ -27,8 +29,12 @@ from hub.core.durations import duration
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from storage.contract import Storage
-from storage.errors import DatabaseLocked, StorageError
+from storage.database_names import is_on_server
+from storage.errors import CopyDiffers, DatabaseLocked, DatabaseUnusable, StorageError
 from storage.records import DatabaseStatus
+
+if TYPE_CHECKING:
+    from storage.copying import CopyOutcome
 
 Result = TypeVar("Result")
 
@@ -40,7 +46,7 @@ PATIENCE: Final = 20
 
 @click.group(cls=VerbGroup, name="db")
 def database() -> None:
-    """Back up, restore, check, compact and migrate the database."""
+    """Back up, restore, copy, check, compact and migrate the database."""
 
 
 @database.command(
@@ -264,6 +270,123 @@ def backups(as_json: bool) -> None:
             (moment(each["at"]), byte_size(each["bytes"]), each["file"])
             for each in found["backups"]
         ],
+    )
+
+
+@database.command(
+    epilog=examples(
+        "fanfare db copy data/fanfare.db postgresql://fanfare@db.example/fanfare",
+        "fanfare db copy postgresql://fanfare@db.example/fanfare /srv/fanfare.db",
+    )
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Throw away what an unfinished copy has, and begin anew.",
+)
+@json_option()
+def copy(source: str, target: str, restart: bool, as_json: bool) -> None:
+    """Copy the database to another engine, or server, while no hub is running.
+
+    FROM and TO are each a file, or postgresql://USER@HOST/DATABASE. All is the same in
+    the copy: ids, secrets, the log with its epoch, what is not delivered yet. It is
+    compared row by row before a hub can use it. If it is broken off, run the same
+    command again: it goes on.
+    """
+    settings = read_settings()
+    from storage.copying import copy_content
+
+    former, now = (
+        replace(settings, database=_location(each)) for each in (source, target)
+    )
+    begun = time.monotonic()
+    made = _going_on(
+        lambda: copy_content(
+            former.database,
+            now.database,
+            settings.state_path,
+            _StagedProgress().tell,
+            restart=restart,
+        )
+    )
+    if as_json:
+        say_json(_facts_of_copy(made, former, now))
+        return
+    seconds = round(time.monotonic() - begun)
+    say(
+        f"copied {former.database_name} to {now.database_name}: {made.rows:,} rows of"
+        f" {made.tables} tables in {duration(seconds)}, compared row by row"
+    )
+    for line in _what_follows(former, now):
+        say(line)
+
+
+def _location(given: str) -> str:
+    """As FANFARE_DATABASE has it."""
+    if is_on_server(given) or given.startswith("sqlite:"):
+        return given
+    if "://" in given:
+        raise click.UsageError("expected a file, or postgresql://USER@HOST/DATABASE")
+    return f"sqlite:{given}"
+
+
+class _StagedProgress:
+    """A line for each stage of a copy, and how far that is."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._progress = CopyProgress()
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        if stage != self._stage:
+            self._stage = stage
+            say(stage, err=True)
+            self._progress = CopyProgress(what="rows", amount="{:,}".format)
+        self._progress(done, total)
+
+
+def _going_on(work: Callable[[], Result]) -> Result:
+    """Do it, or say why not, and whether it goes on when it is done again."""
+    try:
+        return _stopped(work)
+    except Failure as failure:
+        if isinstance(failure.__cause__, DatabaseUnusable | CopyDiffers):
+            raise
+        raise Failure(
+            f"{failure.message}. The copy is not complete; run the same command again,"
+            " and it goes on"
+        ) from failure
+
+
+def _facts_of_copy(made: CopyOutcome, former: Settings, now: Settings) -> Document:
+    from storage.secrets import key_path
+
+    return {
+        "from": former.database_name,
+        "to": now.database_name,
+        "rows": made.rows,
+        "tables": made.tables,
+        "key": str(key_path(now.local_path)),
+        "keeps_epoch": not made.is_copy,
+    }
+
+
+def _what_follows(former: Settings, now: Settings) -> Iterator[str]:
+    """What is no part of the database, and that only one of both is to be used."""
+    from hub.publishing.collection_store import COLLECTIONS_FOLDER
+    from storage.secrets import key_path
+
+    yield f"its key is {key_path(now.local_path)}; keep a copy of that file"
+    others = {"the admin token": FILE_NAME, "collections": COLLECTIONS_FOLDER}
+    for what, name in others.items():
+        old, new = (each.local_path.with_name(name) for each in (former, now))
+        if old.exists() and not new.exists():
+            yield f"to keep {what}, copy {old} to {new}"
+    yield (
+        f"start the hub with FANFARE_DATABASE naming {now.database_name}, and none with"
+        f" {former.database_name} any more: both would go on with the same log"
     )
 
 

@@ -18,6 +18,8 @@ import msgspec
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
 from storage.records import PageSection
 
+COLLECTIONS_FOLDER = "scp"
+"""The folder of collections, beside the database."""
 LIST = "collections.json"
 MOST_GONE = 2_000
 """Names of collections that are remembered as gone; older ones count as unknown."""

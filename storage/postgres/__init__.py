@@ -6,7 +6,8 @@ opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,16 @@ async def open_database(
     `DatabaseUnusable`: `DatabaseTooNew`, and, if not to ``migrate``,
     `DatabaseOutdated`.
     """
-    try:
+    with requiring_driver(url):
         from storage.postgres.opening import open_at
+    return await open_at(url, key_file, migrate=migrate, on_close=on_close)
+
+
+@contextmanager
+def requiring_driver(url: str) -> Iterator[None]:
+    """For imports of it. Raises `DatabaseUnusable` if it is not installed."""
+    try:
+        yield
     except ImportError as error:
         if not str(error.name).startswith("psycopg") and "libpq" not in str(error):
             raise
@@ -39,4 +48,3 @@ async def open_database(
             "its driver is missing; install it: pip install 'fanfare-hub[postgres]'"
         )
         raise DatabaseUnusable(name_location(url), reason) from error
-    return await open_at(url, key_file, migrate=migrate, on_close=on_close)

@@ -20,8 +20,10 @@ from storage.postgres.membership import new_epoch
 from storage.postgres.operations import PostgresStorage
 from storage.postgres.schema import (
     check_schema,
+    found_version,
     has_own_functions,
     latest_schema,
+    refuse_unfinished_copy,
     run_migrations,
 )
 from storage.records import Cursor, Position
@@ -46,7 +48,7 @@ async def open_at(
         epoch, log_end = await _begin_epoch(connection, known_end.cursor)
     except psycopg.Error as error:
         await connection.close()
-        raise DatabaseUnusable(settings.name, _explained(error)) from error
+        raise DatabaseUnusable(settings.name, explained(error)) from error
     except BaseException:
         await connection.close()
         raise
@@ -59,6 +61,23 @@ async def open_at(
         known_end=known_end,
         on_close=on_close,
     )
+
+
+async def prepare_to_copy(url: str, *, is_target: bool) -> ConnectionSettings:
+    """How a server is reached whose database can be read, or, as a target, written.
+
+    A target without tables gets them. Raises `DatabaseUnusable`.
+    """
+    settings = read_location(url)
+    connection = await _connect(settings)
+    try:
+        is_new = is_target and not await found_version(connection)
+        await _prepare(connection, settings.name, migrate=is_new, is_target=is_target)
+    except psycopg.Error as error:
+        raise DatabaseUnusable(settings.name, explained(error)) from error
+    finally:
+        await connection.close()
+    return settings
 
 
 # --- the location ---
@@ -133,8 +152,13 @@ async def _connect(settings: ConnectionSettings) -> AsyncConnection[Row]:
 
 
 async def _prepare(
-    connection: AsyncConnection[Row], name: str, *, migrate: bool
+    connection: AsyncConnection[Row],
+    name: str,
+    *,
+    migrate: bool,
+    is_target: bool = False,
 ) -> None:
+    """``is_target``: of a copy, which may be unfinished."""
     cursor = await connection.execute(
         "SELECT current_setting('server_encoding'), current_schema() IS NOT NULL"
     )
@@ -143,6 +167,8 @@ async def _prepare(
         raise DatabaseUnusable(name, f"its encoding is {encoding}; Fanfare needs UTF8")
     if not has_schema:
         raise DatabaseUnusable(name, "the schema of its search_path does not exist")
+    if not is_target:
+        await refuse_unfinished_copy(connection, name)
     found = await check_schema(connection, name, migrate=migrate)
     if found < latest_schema() or not await has_own_functions(connection):
         await run_migrations(connection)
@@ -171,7 +197,8 @@ async def _require_rights(connection: AsyncConnection[Row], name: str) -> None:
         )
 
 
-def _explained(error: psycopg.Error) -> str:
+def explained(error: psycopg.Error) -> str:
+    """Why a database cannot be used."""
     match error:
         case errors.InsufficientPrivilege():
             return f"the user lacks a right: {said(error)}"

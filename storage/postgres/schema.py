@@ -24,11 +24,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+import msgspec
 from psycopg import AsyncConnection, errors
 
 from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 from storage.postgres.connections import Row
 
+COPY_STATE: Final = "fanfare_copy"
+"""The table that only an unfinished copy of another database has."""
 _WAITING_SECONDS: Final = 60
 """How long to wait for another hub that migrates."""
 _LOCK_MILLISECONDS: Final = 2_000
@@ -47,6 +50,7 @@ SET LOCAL lock_timeout = {_LOCK_MILLISECONDS};
 """
 _VERSION: Final = "SELECT version FROM fanfare_schema"
 _FUNCTIONS: Final = "SELECT functions FROM fanfare_schema"
+_COPY: Final = f"SELECT state FROM {COPY_STATE} WHERE name = ''"
 _OWN_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS fanfare_schema (
     version bigint NOT NULL, functions text NOT NULL);
@@ -121,6 +125,22 @@ async def check_schema(
             " of Fanfare needs; run `fanfare db migrate`",
         )
     return found
+
+
+async def refuse_unfinished_copy(
+    connection: AsyncConnection[Row], location: str
+) -> None:
+    """Raises `DatabaseUnusable`."""
+    try:
+        rows = await (await connection.execute(_COPY)).fetchall()
+    except errors.UndefinedTable:
+        return
+    source = msgspec.msgpack.decode(rows[0][0])["location"] if rows else "another one"
+    raise DatabaseUnusable(
+        location,
+        f"this is an unfinished copy of {source}; run `fanfare db copy` again, and it"
+        " goes on",
+    )
 
 
 async def has_own_functions(connection: AsyncConnection[Row]) -> bool:

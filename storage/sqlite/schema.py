@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+import msgspec
+
 from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 from storage.sqlite.feed_access import hash_resource
 
 APPLICATION_ID = 0x46414E46
 """Marks the file as Fanfare's ("FANF"), for `file` and to recognize other programs'
 files."""
+
+COPY_STATE = "fanfare_copy"
+"""The table that only an unfinished copy of another database has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +87,32 @@ def run_pending(connection: sqlite3.Connection) -> None:
 
 
 def refuse_strangers(connection: sqlite3.Connection, location: str) -> None:
-    """Raises `DatabaseUnusable` for the file of another program."""
+    """Raises `DatabaseUnusable` for the file of another program, and for an unfinished
+    copy."""
+    source = find_unfinished_copy(connection)
+    if source is not None:
+        raise DatabaseUnusable(
+            location,
+            f"this is an unfinished copy of {source}; run `fanfare db copy` again, and"
+            " it goes on, or delete the file",
+        )
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and tables:
         raise DatabaseUnusable(location, "this is the database of another program")
+
+
+def find_unfinished_copy(connection: sqlite3.Connection) -> str | None:
+    """Of which database the file is one; None if it is none."""
+    has_state = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE name = ?", (COPY_STATE,)
+    ).fetchone()
+    if has_state is None:
+        return None
+    ((state,),) = connection.execute(
+        f"SELECT state FROM {COPY_STATE} WHERE name = ''"
+    ).fetchall()
+    return str(msgspec.msgpack.decode(state)["location"])
 
 
 def holds_secrets(connection: sqlite3.Connection) -> bool:

@@ -7,25 +7,31 @@ BEGIN
     PERFORM pg_advisory_xact_lock(1178681927, hashtext(current_schema()));
 END $$;
 
-CREATE OR REPLACE FUNCTION ensure_partitions() RETURNS void
+CREATE OR REPLACE FUNCTION make_partition(number bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
--- Create partitions of the log for at least the next million records. A table that is
--- created first and then attached blocks nobody; one created as a partition would.
+-- Create the partition of the log with that number, for a million records, unless it is
+-- there. A table that is created first and then attached blocks nobody; one created as a
+-- partition would.
 DECLARE
     size CONSTANT bigint := 1000000;
-    number bigint;
 BEGIN
-    FOR number IN SELECT n FROM log_head, generate_series(head / size, head / size + 1) n
-    LOOP
-        CONTINUE WHEN to_regclass('records_' || number) IS NOT NULL;
-        LOCK TABLE records IN SHARE UPDATE EXCLUSIVE MODE;
-        CONTINUE WHEN to_regclass('records_' || number) IS NOT NULL;
-        EXECUTE format('CREATE TABLE records_%s (LIKE records INCLUDING ALL)', number);
-        EXECUTE format(
-            'ALTER TABLE records ATTACH PARTITION records_%s FOR VALUES FROM (%s) TO (%s)',
-            number, number * size, (number + 1) * size);
-    END LOOP;
+    IF to_regclass('records_' || number) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    LOCK TABLE records IN SHARE UPDATE EXCLUSIVE MODE;
+    IF to_regclass('records_' || number) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE TABLE records_%s (LIKE records INCLUDING ALL)', number);
+    EXECUTE format(
+        'ALTER TABLE records ATTACH PARTITION records_%s FOR VALUES FROM (%s) TO (%s)',
+        number, number * size, (number + 1) * size);
 END $$;
+
+CREATE OR REPLACE FUNCTION ensure_partitions() RETURNS void LANGUAGE sql AS $$
+-- For at least the next million records.
+SELECT make_partition(head / 1000000), make_partition(head / 1000000 + 1) FROM log_head;
+$$;
 
 CREATE OR REPLACE FUNCTION compact_counts() RETURNS void LANGUAGE sql AS $$
 -- Replace stored changes of counts by their sums.

@@ -317,3 +317,64 @@ def test_what_is_for_files_says_what_is_done_on_a_server(
     assert "postgresql://ann@127.0.0.1:9/hub" in result.stderr
     assert said in result.stderr
     assert "hidden" not in result.stderr
+
+
+def test_a_copy_says_what_it_made_and_what_is_to_be_taken_along(
+    alone: Fanfare, database: Path, tmp_path: Path
+) -> None:
+    token = database.with_name("admin-token")
+    token.write_text("x")
+    target = tmp_path / "there" / "copy.db"
+    told = alone("db", "copy", str(database), str(target))
+    assert told.exit_code == 0
+    assert told.stderr.split() == ["copying", "making", "indexes", "checking"]
+    first, *others = told.stdout.splitlines()
+    assert first.startswith(f"copied {database} to {target}: 3 rows of 2 tables in ")
+    assert others == [
+        f"its key is {target}.key; keep a copy of that file",
+        f"to keep the admin token, copy {token} to {target.with_name('admin-token')}",
+        f"start the hub with FANFARE_DATABASE naming {target}, and none with {database}"
+        " any more: both would go on with the same log",
+    ]
+    again = alone("db", "copy", str(database), str(target))
+    assert again.exit_code == 1
+    assert "no unfinished copy; name a new file" in again.stderr
+
+
+def test_a_copy_for_programs(alone: Fanfare, database: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    told = alone("db", "copy", "--json", f"sqlite:{database}", str(target))
+    assert json.loads(told.stdout) == {
+        "from": str(database),
+        "to": str(target),
+        "rows": 3,
+        "tables": 2,
+        "key": f"{target}.key",
+        "keeps_epoch": True,
+    }
+
+
+@pytest.mark.usefixtures("in_use")
+def test_a_database_in_use_is_not_copied_to_another(
+    alone: Fanfare, database: Path, tmp_path: Path
+) -> None:
+    result = alone("db", "copy", str(database), str(tmp_path / "copy.db"))
+    assert result.exit_code == 1
+    assert "is using this database; stop it first" in result.stderr
+    assert "goes on" not in result.stderr
+
+
+def test_what_names_no_database_is_wrong_usage(alone: Fanfare) -> None:
+    result = alone("db", "copy", "mysql://localhost/x", "copy.db")
+    assert result.exit_code == 2
+    assert "expected a file, or postgresql://USER@HOST/DATABASE" in result.stderr
+
+
+def test_a_copy_that_is_broken_off_says_that_it_goes_on(
+    alone: Fanfare, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.sqlite.backup.RESERVE_BYTES", 1 << 60)
+    result = alone("db", "copy", str(database), str(tmp_path / "copy.db"))
+    assert result.exit_code == 1
+    assert "bytes left, and the copy takes" in result.stderr
+    assert result.stderr.endswith("run the same command again, and it goes on\n")
