@@ -4,7 +4,6 @@
 ``index.md`` lists.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from hub import __version__ as release  # noqa: E402
 from scripts.manual_contents import read_contents  # noqa: E402
+from scripts.manual_reference import with_made_parts  # noqa: E402
 
 project = "Fanfare"
 version = release
@@ -47,14 +47,20 @@ def add_sidebar(app, docname, source):
             source[0] += f"\n```{{toctree}}\n:hidden:\n{caption}\n\n{pages}\n```\n"
 
 
+def add_made_parts(app, docname, source):
+    source[0] = with_made_parts(source[0])
+
+
 def copy_pages(app, error):
     """The Markdown beside the HTML: llms.txt leads there."""
     if error is None and app.builder.name == "html":
         for page in HERE.rglob("*.md"):
-            shutil.copy(page, Path(app.outdir) / page.relative_to(HERE))
+            text = with_made_parts(page.read_text())
+            (Path(app.outdir) / page.relative_to(HERE)).write_text(text)
 
 
 def setup(app):
     app.connect("source-read", add_sidebar)
+    app.connect("source-read", add_made_parts)
     app.connect("build-finished", copy_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,30 +12,16 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 
-from hub.cli import main
 from hub.services import Services
 from hub.settings import SETTINGS
 from hub.web.api.openapi import openapi_document
 from hub.web.application import create_application
-from hub.web.problem_types import EXPLANATIONS, ProblemType
 from scripts.manual_contents import llms_text, read_contents
+from scripts.manual_reference import MADE, TABLES, all_commands, with_made_parts
 from tests.support.services import open_hub
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
-
-
-def commands(
-    group: click.Group, path: str = "fanfare"
-) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{path} {name}")
-        else:
-            yield f"{path} {name}", command
 
 
 def routes(application: Starlette) -> Iterator[str]:
@@ -54,13 +40,19 @@ def described(route: object) -> tuple[str, str]:
     return next(iter(route.methods - {"HEAD"})), route.path
 
 
-def test_the_table_of_settings_is_theirs_with_defaults_and_help() -> None:
-    text = (REFERENCE / "settings.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| `FANFARE_")]
-    assert rows == [
-        f"| `{each.variable}` | {each.shown_default} | {each.help} |"
-        for each in SETTINGS
-    ]
+@pytest.mark.parametrize("page", TABLES)
+def test_a_table_is_what_the_code_says(page: str) -> None:
+    """`python -m scripts.manual_reference` writes them."""
+    assert f"{TABLES[page]()}\n" in (ROOT / "docs" / page).read_text() + "\n"
+
+
+def test_the_manual_has_every_command_and_operation() -> None:
+    text = with_made_parts("".join(MADE))
+    for name, _ in all_commands():
+        assert f"\n## {name}\n" in f"\n{text}", name
+    for methods in openapi_document()["paths"].values():
+        for operation in methods.values():
+            assert f"(`{operation['operationId']}`)" in text
 
 
 def test_the_reference_names_no_setting_there_is_not() -> None:
@@ -70,7 +62,7 @@ def test_the_reference_names_no_setting_there_is_not() -> None:
     assert set(re.findall(r"FANFARE_[A-Z_]+[A-Z]", text)) <= known
 
 
-@pytest.mark.parametrize(("name", "command"), [*commands(main)])
+@pytest.mark.parametrize(("name", "command"), [*all_commands()])
 def test_every_command_is_in_the_reference_with_its_options(
     name: str, command: click.Command
 ) -> None:
@@ -166,12 +158,6 @@ def leads_somewhere(target: Path, anchor: str) -> bool:
 def as_anchor(heading: str) -> str:
     """GitHub's: in lower case, without punctuation, hyphens for blanks."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-
-
-@pytest.mark.parametrize("type", [*ProblemType])
-def test_every_type_of_problem_is_in_the_reference(type: ProblemType) -> None:
-    text = (REFERENCE / "errors.md").read_text()
-    assert f"| `{type}` | {EXPLANATIONS[type]} |" in text
 
 
 def test_the_manual_lists_every_page_once() -> None:

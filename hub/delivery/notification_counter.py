@@ -2,7 +2,7 @@
 
 Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it decreases by one with each
 request, so that a gap shows a missed one. It starts at a billion. After a crash it may
-repeat the last numbers, like acknowledgements (docs/reliability.md).
+repeat the last numbers, like acknowledgements (docs/explanation/reliability.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A month as a guest of seventy feeds: nobody finds a fault with a single request.
 
-Each line of the etiquette (docs/etiquette.md) that shows in requests is a column of
-the score; the sites are in `tests.etiquette.guest_sites`.
+Each line of docs/explanation/etiquette.md that shows in requests is a column of the
+score; the sites are in `tests.etiquette.guest_sites`.
 """
 
 from __future__ import annotations

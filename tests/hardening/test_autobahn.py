@@ -1,8 +1,8 @@
 """`/stream` under the cases of the Autobahn test suite, by their numbers.
 
 The hub echoes nothing and takes no binary messages; what that makes of each case is
-said in `tests.support.autobahn`; docs/explanation/reliability.md says which of them do
-not apply.
+said in `tests.support.autobahn`; docs/explanation/reliability-tests.md says which ones
+do not apply.
 One hub serves them all: none may harm it for the next.
 """
 

@@ -1,0 +1,195 @@
+"""What the manual's reference has of the code.
+
+    .venv/bin/python -m scripts.manual_reference
+
+writes the tables of settings and of types of problems into their pages. What is too
+long to be kept with the pages, the help of each command and each operation of the API,
+is put into them when the manual is built, in the place of ``<!-- commands -->`` and
+``<!-- operations -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import click
+
+from hub.cli import main
+from hub.settings import SETTINGS
+from hub.web.api.api_descriptions import (
+    ApiReader,
+    DescribedMember,
+    DescribedOperation,
+    TypeDescription,
+    TypeWords,
+)
+from hub.web.api.openapi import openapi_document
+from hub.web.problem_types import EXPLANATIONS
+from scripts.manual_contents import DOCS
+
+WIDTH: Final = 88
+"""Columns of a command's help."""
+SERVE: Final = "fanfare serve"
+"""Its options are the settings, which have a page."""
+
+_LITERAL: Final = re.compile(r"(`[^`]*`)")
+
+
+def settings_table() -> str:
+    rows = (
+        f"| `{each.variable}` | {each.shown_default} | {each.help} |\n"
+        for each in SETTINGS
+    )
+    return "| variable | default | |\n|---|---|---|\n" + "".join(rows)
+
+
+def problems_table() -> str:
+    rows = (f"| `{type}` | {text} |\n" for type, text in EXPLANATIONS.items())
+    return "| type, below `/problems/` | |\n|---|---|\n" + "".join(rows)
+
+
+TABLES: Final[Mapping[str, Callable[[], str]]] = {
+    "reference/settings.md": settings_table,
+    "reference/errors.md": problems_table,
+}
+"""By page: its table that begins with the same line."""
+
+
+def with_table(page: str, table: str) -> str:
+    """A page with this table in the place of the one with the same head."""
+    head = re.escape(table.partition("\n")[0])
+    return re.sub(rf"(?m)^{head}\n(?:\|.*\n)+", lambda _: table, page)
+
+
+def with_made_parts(page: str) -> str:
+    """A page with all that is made of the code when the manual is built."""
+    for mark, make in MADE.items():
+        if mark in page:
+            page = page.replace(mark, make())
+    return page
+
+
+# --- commands ---
+
+
+def commands_text() -> str:
+    """The help of each command under a heading."""
+    return "\n".join(
+        f"## {name}\n\n{command_text(name, command)}"
+        for name, command in all_commands()
+    )
+
+
+def all_commands(
+    group: click.Group = main, path: str = "fanfare"
+) -> Iterator[tuple[str, click.Command]]:
+    """Each command that is no group, with its name in full."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from all_commands(command, f"{path} {name}")
+        elif command is not None:
+            yield f"{path} {name}", command
+
+
+def command_text(name: str, command: click.Command) -> str:
+    if name == SERVE:
+        return "Run the hub. Its options are the [settings](settings.md).\n"
+    context = click.Context(command, info_name=name, max_content_width=WIDTH)
+    context.terminal_width = WIDTH
+    return f"```text\n{command.get_help(context)}\n```\n"
+
+
+# --- operations of the API ---
+
+
+def operations_text() -> str:
+    """Each operation by its part of the API, and then all types that they name."""
+    reader = ApiReader(openapi_document(), "http://localhost:8080")
+    parts, types = [], {}
+    for tag in reader.tags():
+        page = reader.page(tag)
+        types.update({each.name: each for each in page.types})
+        texts = (operation_text(each) for each in page.operations)
+        parts.append(f"## {page.meaning}\n\n" + "\n".join(texts))
+    parts.append(
+        "## Types\n\n" + "\n".join(type_text(types[it]) for it in sorted(types))
+    )
+    return "\n".join(parts)
+
+
+def operation_text(operation: DescribedOperation) -> str:
+    lines = [
+        f"### {operation.method} {in_words(operation.path)}",
+        f"{operation.summary} (`{operation.id}`). {in_words(operation.description)}",
+        *member_rows("parameter", operation.parameters),
+        *member_rows("field of the form", operation.fields),
+    ]
+    if operation.body is not None:
+        lines.append(f"Body: {type_words(operation.body)}")
+    for answer in operation.answers:
+        contents = (
+            f"{type_words(words)} (`{media_type}`)"
+            for media_type, words in answer.contents
+        )
+        said = "; or ".join(contents)
+        phrase = f"{answer.status} {answer.phrase}"
+        lines.append(f"{phrase}: {said}" if said else phrase)
+    return "\n\n".join(lines) + "\n"
+
+
+def type_text(type: TypeDescription) -> str:
+    choices = ", ".join(f"`{each}`" for each in type.choices if each)
+    lines = [
+        f"### {type.name}",
+        in_words(type.description),
+        f"One of {choices}." if choices else "",
+        *member_rows("member", type.members),
+    ]
+    return "\n\n".join(filter(None, lines)) + "\n"
+
+
+def member_rows(title: str, members: Sequence[DescribedMember]) -> Iterable[str]:
+    """A table of members in one piece, or nothing."""
+    if not members:
+        return
+    rows = (
+        f"| `{each.name}`{' (former)' if each.is_deprecated else ''} "
+        f"| {type_words(each.type)} | {in_cell(in_words(each.help))} |"
+        for each in members
+    )
+    yield "\n".join((f"| {title} | type | |", "|---|---|---|", *rows))
+
+
+def type_words(words: TypeWords) -> str:
+    """With a link to the type that they name."""
+    link = f"[{it}](#{it.lower()})" if (it := words.reference) else ""
+    return in_cell(f"{in_words(words.before)}{link}{in_words(words.after)}")
+
+
+def in_words(text: str) -> str:
+    """Text for Markdown: what is no literal is only text."""
+    parts = _LITERAL.split(text)
+    return "".join(
+        each if number % 2 else re.sub(r"([\\*_<>\[\]{}])", r"\\\1", each)
+        for number, each in enumerate(parts)
+    )
+
+
+def in_cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+MADE: Final[Mapping[str, Callable[[], str]]] = {
+    "<!-- commands -->\n": commands_text,
+    "<!-- operations -->\n": operations_text,
+}
+
+
+if __name__ == "__main__":
+    for path, make in TABLES.items():
+        page = DOCS / path
+        page.write_text(with_table(page.read_text(), make()))
