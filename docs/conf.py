@@ -21,6 +21,7 @@ exclude_patterns = ["receivers"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 nitpicky = True
+smartquotes = False
 html_theme = "furo"
 html_title = f"Fanfare {release}"
 html_extra_path = ["llms.txt"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,78 +17,28 @@ import aiohttp
 import pytest
 
 from tests.support.chromium import in_a_browser, open_chromium
-from tests.support.http_server import ServerAnswer
-from tests.support.hub_process import free_port
-from tests.support.typed_examples import (
-    ROOT,
-    Reader,
-    files_of,
-    open_reader,
-    until_printed,
+from tests.support.first_tutorial import (
+    ALIAS,
+    PING,
+    PUBLISH_LIVE,
+    READ,
+    RUN,
+    TUTORIALS,
+    open_first_tutorial,
+    published,
+    running,
+    shell_lines,
+    typed,
 )
+from tests.support.http_server import ServerAnswer
+from tests.support.typed_examples import ROOT, Reader, files_of, until_printed
 from tests.support.waiting import eventually
-
-TUTORIALS = ROOT / "docs" / "tutorials"
-FIRST = (TUTORIALS / "live-website.md").read_text()
-
-
-def shell_lines(page: str) -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-
-
-RUN, ALIAS, PUBLISH, SERVE, ADD, READ, PUBLISH_LIVE, PING = shell_lines(FIRST)
 
 
 @pytest.fixture
 async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
-    """Who has taken steps 1 to 3 of the first tutorial."""
-    async with open_reader(tmp_path) as reader:
-        feeds, callback = free_port(), free_port()
-        reader.stands_for.update(
-            {
-                "localhost:8080": reader.hub.url.removeprefix("http://"),
-                "localhost:8000": f"127.0.0.1:{feeds}",
-                "http.server 8000": f"http.server {feeds}",
-                "localhost:9000": f"127.0.0.1:{callback}",
-                '("127.0.0.1", 9000)': f'("127.0.0.1", {callback})',
-                "bin/python ": f"{sys.executable} ",
-            }
-        )
-        reader.save(files_of(FIRST))
-        await typed(reader, PUBLISH)
-        async with running(reader, SERVE) as server:
-            await until_printed(server, "Serving HTTP")
-            assert "My news: 1 entry" in await typed(reader, ADD)
-            entries = json.loads(await typed(reader, READ))["items"]
-            assert [each["title"] for each in entries] == ["The first entry"]
-            yield reader
-
-
-async def typed(reader: Reader, lines: str) -> str:
-    """What they print; they end well."""
-    outcome = await reader.type(lines)
-    assert outcome.code == 0, outcome.out + outcome.err
-    return outcome.out
-
-
-async def published(reader: Reader, lines: str) -> str:
-    """Lines that publish, and a last one that tells the hub, at least a second after
-    the last ones: the server tells versions of a file apart by the second."""
-    later = int((reader.directory / "feed.xml").stat().st_mtime) + 1
-    publish, told, last = lines.rstrip().rpartition("\n")
-    return await typed(reader, f"{publish}\ntouch -d @{later} feed.xml{told}{last}")
-
-
-@asynccontextmanager
-async def running(reader: Reader, line: str) -> AsyncIterator[Process]:
-    """What a line starts that is to be left running."""
-    words = re.sub(r"^((?:\w+=(?:\"[^\"]*\"|\S+) )*)", r"\1exec ", reader.place(line))
-    path = str(ROOT / "hub" / "client")
-    shell = ("sh", "-c", words)
-    async with reader.watching(
-        *shell, PYTHONPATH=path, PYTHONUNBUFFERED="1", HUB=reader.hub.url
-    ) as process:
-        yield process
+    async with open_first_tutorial(tmp_path) as reader:
+        yield reader
 
 
 @asynccontextmanager
@@ -123,6 +72,8 @@ def test_the_hub_is_run_as_the_readme_says() -> None:
 
 @in_a_browser
 async def test_a_website_that_shows_entries_live(reader: Reader) -> None:
+    entries = json.loads(await typed(reader, READ))["items"]
+    assert [each["title"] for each in entries] == ["The first entry"]
     async with open_chromium() as browser:
         page = await browser.new_page()
         await page.goto(reader.place("http://localhost:8000/"))

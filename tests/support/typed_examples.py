@@ -61,7 +61,10 @@ class Reader:
         for name, text in files.items():
             (self.directory / name).write_text(self.place(text))
 
-    async def start(self, *command: str, **variables: str) -> Process:
+    async def start(
+        self, *command: str, output: int = PIPE, **variables: str
+    ) -> Process:
+        """``output``: a descriptor that its output and errors go to together."""
         path = os.pathsep.join((str(self.directory), os.environ["PATH"]))
         given = {**environment(knowing(self.hub)), "PATH": path, **variables}
         return await asyncio.create_subprocess_exec(
@@ -69,8 +72,8 @@ class Reader:
             cwd=self.directory,
             env=given,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
+            stdout=output,
+            stderr=output,
         )
 
     async def type(self, text: str) -> Outcome:
@@ -84,7 +87,7 @@ class Reader:
     @asynccontextmanager
     async def watching(self, *command: str, **variables: str) -> AsyncIterator[Process]:
         """What runs until it is told to end."""
-        process = await self.start(*command, **variables)
+        process = await self.start(*command, output=PIPE, **variables)
         try:
             yield process
         finally:
