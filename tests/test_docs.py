@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import cast
 
@@ -171,3 +173,32 @@ def test_the_manual_lists_every_page_once() -> None:
 def test_language_models_are_told_of_every_page() -> None:
     text = llms_text((ROOT / "docs" / "index.md").read_text())
     assert (ROOT / "docs" / "llms.txt").read_text() == text
+
+
+COMMAND_LINE = re.compile(r"(?:^|.*[\s/])fanfare ([a-z].*)$")
+STOPS = {"|", ">", ">>", "<", "&", "&&"}
+"""Words that end a command in a shell."""
+
+
+def command_lines(page: Path) -> Iterator[list[str]]:
+    """Words of each line in an example that calls ``fanfare``."""
+    blocks = re.findall(r"(?ms)^ *```sh\n(.*?)^ *```", page.read_text())
+    for line in "".join(blocks).replace("\\\n", " ").splitlines():
+        if found := COMMAND_LINE.match(line):
+            words = shlex.split(found[1], comments=True)
+            yield list(takewhile(lambda word: word not in STOPS, words))
+
+
+def test_every_command_line_of_the_docs_is_one_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("urls.txt", "traces.json", "list.json", "secret.txt"):
+        (tmp_path / name).touch()
+    named = {name: command for name, command in all_commands()}
+    lines = [each for page in PAGES for each in command_lines(page)]
+    assert len(lines) > 50
+    for words in lines:
+        count = next(n for n in (2, 1) if " ".join(["fanfare", *words[:n]]) in named)
+        command = named[" ".join(["fanfare", *words[:count]])]
+        command.make_context(command.name, words[count:]).close()
