@@ -474,7 +474,7 @@ async def build_hub(
         clock=clock,
         audit=audit,
         feeds=feeds,
-        feed_reports=FeedReportService(storage, poller, clock, metrics),
+        feed_reports=FeedReportService(storage, poller, audit, clock, metrics),
         entry_reports=EntryReportService(storage, metrics),
         feed_imports=feed_imports,
         feed_exports=FeedExportService(storage.feed_selections, public_url),

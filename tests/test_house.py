@@ -27,6 +27,7 @@ SHORT = 80
 APART = {
     "hub/core/news/entry_language.py": "pure, and the committer is not",
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
+    "hub/core/status/poll_runs.py": "pure, and the reports are not",
     "hub/web/admin/push_hub_pages.py": "a page of its own",
     "hub/web/admin/setting_pages.py": "a page of its own",
     "hub/delivery/event_publisher.py": "a background task of its own",

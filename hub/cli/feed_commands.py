@@ -36,6 +36,7 @@ from hub.cli.selection_options import (
     sort_option,
 )
 from hub.cli.wording import (
+    SINCE,
     SPAN,
     Failure,
     HubUnreachable,
@@ -444,11 +445,19 @@ def explain(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
 
 @feeds.command()
 @click.argument("feed", metavar="URL|ID")
+@click.option("--since", type=SINCE, help="From then on.")
+@click.option("--until", type=SINCE, help="Before then.")
 @json_option()
 @speaks_to_hub
-def history(hub: Hub, feed: str, as_json: bool) -> None:
-    """List the last 64 polls of a feed, the latest first, with reason and outcome."""
-    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/history")
+def history(
+    hub: Hub, feed: str, since: str | None, until: str | None, as_json: bool
+) -> None:
+    """List the last polls of a feed, the latest first, with reason and outcome.
+
+    Kept are those of a day, at most 1,440, and the last 64 however old they are.
+    """
+    path = f"/api/feeds/{_feed_id(hub, feed)}/history"
+    found = hub.get(path, since=since, until=until)
     if as_json:
         say_json(found)
     else:

@@ -97,12 +97,12 @@ def explain_plan(plan: Document, *, verbose: bool) -> None:
 def print_polls(history: Document) -> None:
     """Print a table of polls, the latest first."""
     if not history["polls"]:
-        say(f"{printable(history['url'])} has not been polled yet")
+        say(f"of {printable(history['url'])} no poll is kept, or none of that time")
         return
     rows = [
         (
             moment(poll["at"]),
-            poll["reason"].replace("_", " "),
+            _reason(poll),
             poll["outcome"],
             poll["code"] or "-",
             poll["milliseconds"],
@@ -111,6 +111,12 @@ def print_polls(history: Document) -> None:
         for poll in history["polls"]
     ]
     print_table(("AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"), rows)
+
+
+def _reason(poll: Document) -> str:
+    reason = str(poll["reason"]).replace("_", " ")
+    asked_by = poll.get("asked_by")
+    return f"{reason} ({printable(asked_by)})" if asked_by else reason
 
 
 def print_entries(found: Document) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
 
 from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from hub.core.schedule.poll_period import Plan
@@ -24,18 +25,23 @@ from hub.core.status.plan_explanation import (
     explain_plan,
     reason_of,
 )
+from hub.core.status.poll_runs import PollRun, runs_of
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from hub.services.audit_trail import AuditTrail
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS, Entry
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
+    AuditFilter,
+    AuditTarget,
     FeedId,
     FeedState,
     FeedStatistics,
     Poll,
+    PollReason,
     RecordKind,
     StoredBody,
     StoredEntry,
@@ -75,12 +81,24 @@ class ExplainedFeed:
     push: PushFacts | None
 
 
+ASKED_WITHIN: Final = timedelta(seconds=60)
+"""The longest time between a request to fetch a feed and the answer to its poll."""
+_FETCH: Final = "fetch_feed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollHistory:
-    """A feed and its last polls, the latest first."""
+    """A feed and its last polls, the latest first; ``asked_by`` says of the times of
+    some of them who asked for the poll."""
 
     feed: StoredFeed
     polls: tuple[Poll, ...]
+    asked_by: Mapping[datetime, str] = field(default_factory=dict)
+
+    def runs(self) -> list[PollRun]:
+        """The polls, those that are alike together."""
+        asked_by = self.asked_by
+        return [*runs_of([(each, asked_by.get(each.at, "")) for each in self.polls])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +114,8 @@ class FeedFindings:
 class FeedActivity:
     """What a list shows of a feed besides its state. ``posts``: new entries a day, as
     the hub saw them; ``pusher``: the hub that pushes the feed, "" if none does;
-    ``subscribers``: active subscriptions."""
+    ``subscribers``: active subscriptions; ``last_failure``: of the polls that are kept
+    the last that failed, unless the feed fails now."""
 
     feed: StoredFeed
     health: HealthReport
@@ -104,6 +123,7 @@ class FeedActivity:
     polls_per_entry: float | None
     pusher: str
     subscribers: int
+    last_failure: Poll | None = None
 
     @property
     def is_polled(self) -> bool:
@@ -123,12 +143,14 @@ class FeedReportService:
         self,
         storage: Storage,
         poller: FeedPoller,
+        audit: AuditTrail,
         clock: Clock,
         metrics: Metrics | None = None,
     ) -> None:
         self._freshness = (metrics or Metrics()).freshness
         self._storage = storage
         self._poller = poller
+        self._audit = audit
         self._clock = clock
 
     async def get(self, feed_id: FeedId) -> FeedReport:
@@ -162,13 +184,23 @@ class FeedReportService:
         subscribers = await self._storage.subscriptions.counts(ids)
         pushes = await self._storage.pushes.of(ids)
         pushed = {each.feed_id: push_facts(each, now) for each in pushes}
+        failures = await self._storage.feeds.last_failures(ids)
         return [
-            self._activity(each, pushed.get(each.id), subscribers.get(each.id, 0))
+            self._activity(
+                each,
+                pushed.get(each.id),
+                subscribers.get(each.id, 0),
+                failures.get(each.id),
+            )
             for each in feeds
         ]
 
     def _activity(
-        self, feed: StoredFeed, push: PushFacts | None, subscribers: int
+        self,
+        feed: StoredFeed,
+        push: PushFacts | None,
+        subscribers: int,
+        last_failure: Poll | None = None,
     ) -> FeedActivity:
         now = self._clock.now()
         is_pushed = push is not None and push.state is PushState.SUBSCRIBED
@@ -179,6 +211,7 @@ class FeedReportService:
             polls_per_entry=polls_per_entry(feed, now),
             pusher=push.hub if push and is_pushed else "",
             subscribers=subscribers,
+            last_failure=None if feed.polling.error else last_failure,
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
@@ -199,11 +232,48 @@ class FeedReportService:
         is_hinted = push is not None and push.is_hinted
         return reason_of(feed, self._plan(feed, push), is_hinted=is_hinted)
 
-    async def history(self, feed_id: FeedId) -> PollHistory:
-        """The last polls of a feed, even of a removed one. Raises `NotFound`."""
+    async def history(
+        self,
+        feed_id: FeedId,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        limit: int | None = None,
+    ) -> PollHistory:
+        """The last polls of a feed, even of a removed one, from ``since`` on and before
+        ``until``. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
-        polls = await self._storage.feeds.polls(feed_id)
-        return PollHistory(feed=feed, polls=tuple(polls))
+        polls = tuple(
+            each
+            for each in await self._storage.feeds.polls(feed_id)
+            if (since is None or each.at >= since)
+            and (until is None or each.at < until)
+        )[:limit]
+        asked_by = await self._asked_by(feed_id, polls)
+        return PollHistory(feed=feed, polls=polls, asked_by=asked_by)
+
+    async def _asked_by(
+        self, feed_id: FeedId, polls: Sequence[Poll]
+    ) -> dict[datetime, str]:
+        """Who had the polls made that were asked for, as far as the audit trail
+        knows: whoever subscribes asks for one, too."""
+        asked = [each.at for each in polls if each.reason is PollReason.ASKED_FOR]
+        if not asked:
+            return {}
+        wanted = AuditFilter(
+            operation=_FETCH,
+            target=AuditTarget.FEED,
+            target_id=feed_id,
+            since=asked[-1] - ASKED_WITHIN,
+            until=asked[0] + ASKED_WITHIN,
+        )
+        page = await self._audit.page(wanted, before=None, limit=len(asked) + 10)
+        found = {}
+        for at in asked:
+            near = min(page.records, key=lambda it: abs(it.at - at), default=None)
+            if near is not None and abs(near.at - at) <= ASKED_WITHIN:
+                found[at] = f"{near.account.name} by {near.source}"
+        return found
 
     async def timeline(self, history: PollHistory) -> FeedTimeline:
         """The polls of a history, and what was new since the first of them."""

@@ -3,7 +3,7 @@ sites."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -173,8 +173,12 @@ class FeedStore(Protocol):
         ...
 
     async def polls(self, feed_id: FeedId) -> list[Poll]:
-        """The last `storage.records.KEPT_POLLS` polls of a feed, the latest first;
-        `LogStore.commit` writes them."""
+        """The polls of a feed that are kept (`storage.records.kept_polls`), the latest
+        first; `LogStore.commit` writes them."""
+        ...
+
+    async def last_failures(self, ids: Sequence[FeedId]) -> Mapping[FeedId, Poll]:
+        """Of each of these feeds the last poll that failed, of those that are kept."""
         ...
 
     async def postings(self, limit: int) -> list[Posting]:

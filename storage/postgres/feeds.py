@@ -39,7 +39,7 @@ from storage.records import (
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
 from storage.sqlite.feed_access import hash_page, hash_resource
-from storage.sqlite.polls import unpack_polls
+from storage.sqlite.polls import last_failures, unpack_polls
 from storage.sqlite.purging import ROWS_PURGED
 from storage.sqlite.rows import (
     PUSH,
@@ -336,6 +336,15 @@ class PostgresFeeds:
             (feed_id,),
         )
         return unpack_polls(row[0]) if row else []
+
+    async def last_failures(self, ids: Sequence[FeedId]) -> dict[FeedId, Poll]:
+        rows = await self._connections.all(
+            "SELECT p.feed_id, coalesce(e.polls, '') || p.recent_polls FROM feed_hot p"
+            " LEFT JOIN earlier_polls e ON e.feed_id = p.feed_id"
+            " WHERE p.feed_id = ANY(%s)",
+            (list(ids),),
+        )
+        return last_failures({FeedId(id): polls for id, polls in rows})
 
     async def postings(self, limit: int) -> list[Posting]:
         rows = await self._connections.all(_POSTINGS, {"limit": limit})

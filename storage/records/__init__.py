@@ -169,7 +169,13 @@ from storage.records.operations import (
     OnProgress,
     Retention,
 )
-from storage.records.polls import KEPT_POLLS, Poll, PollOutcome, PollReason
+from storage.records.polls import (
+    KEPT_POLLS,
+    Poll,
+    PollOutcome,
+    PollReason,
+    kept_polls,
+)
 from storage.records.publishing import (
     EntryVisibility,
     FeedNews,
@@ -424,6 +430,7 @@ __all__ = [
     "WatchedFeed",
     "cold_values",
     "hot_values",
+    "kept_polls",
     "lateness",
     "pace_of",
     "shard_of",

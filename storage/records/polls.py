@@ -5,13 +5,18 @@ The members of both enumerations are stored by their number: add new ones at the
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
 
 KEPT_POLLS = 64
-"""Polls kept of each feed; the next one replaces the oldest."""
+"""Polls kept of each feed, however old they are."""
+KEPT_FOR = timedelta(hours=24)
+"""Polls of so long before the last one are kept besides."""
+MOST_POLLS = 1_440
+"""Polls kept of a feed at most."""
 
 
 class PollOutcome(StrEnum):
@@ -23,6 +28,10 @@ class PollOutcome(StrEnum):
     UNCHANGED = "unchanged"
     FAILED = "failed"  # no answer, or an answer that is an error
     UNREADABLE = "unreadable"  # an answer that is not the feed
+
+    @property
+    def is_failure(self) -> bool:
+        return self in (PollOutcome.FAILED, PollOutcome.UNREADABLE)
 
 
 class PollReason(StrEnum):
@@ -71,3 +80,15 @@ class Poll(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     milliseconds: int
     entries: int = 0
+
+
+def kept_polls(polls: Sequence[Poll]) -> list[Poll]:
+    """Those of a feed's polls, the latest first, that are kept."""
+    if not polls:
+        return []
+    begins = polls[0].at - KEPT_FOR
+    return [
+        each
+        for number, each in enumerate(polls[:MOST_POLLS])
+        if number < KEPT_POLLS or each.at >= begins
+    ]

@@ -56,7 +56,7 @@ from storage.sqlite.feed_access import (
     may_read,
     resource_keys,
 )
-from storage.sqlite.polls import POLLS, unpack_polls
+from storage.sqlite.polls import POLLS, POLLS_OF_MANY, last_failures, unpack_polls
 from storage.sqlite.purging import ROWS_PURGED, purge_removed_feed
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import (
@@ -392,6 +392,10 @@ class SqliteFeeds:
     async def polls(self, feed_id: FeedId) -> list[Poll]:
         row = await self._readers.first(POLLS, (feed_id,))
         return unpack_polls(b"".join(row)) if row else []
+
+    async def last_failures(self, ids: Sequence[FeedId]) -> dict[FeedId, Poll]:
+        rows = await self._readers.all(POLLS_OF_MANY, (pack_ids(ids),))
+        return last_failures({FeedId(id): polls for id, polls in rows})
 
     async def postings(self, limit: int) -> list[Posting]:
         rows = await self._readers.all(_POSTINGS, (limit,))

@@ -1,16 +1,18 @@
 """The history of a feed's polls: records of 14 bytes, one added by each commit.
 
-The latest eight are in the row that each fetch writes, the 64 before them in a row of
-their own: 1,008 bytes at most. They are appended and moved by SQL, so no fetch reads
-its feed's history.
+The latest eight are beside what each fetch writes, those before them in a row of their
+own, of which a migration says how many are kept: 1,008 bytes together for a feed that
+is polled seldom. They are appended and moved by SQL, so no fetch reads its feed's
+history.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Final
 
-from storage.records import KEPT_POLLS, Poll, PollOutcome, PollReason
+from storage.records import FeedId, Poll, PollOutcome, PollReason, kept_polls
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 
 _RECORD: Final = struct.Struct(">QIH")
@@ -35,6 +37,28 @@ POLLS: Final = (
 )
 
 
+POLLS_OF_MANY: Final = (
+    "SELECT f.feed_id, CAST(coalesce(e.polls, x'') || f.recent_polls AS BLOB)"
+    " FROM json_each(?) asked CROSS JOIN feed_hot f ON f.feed_id = asked.value"
+    " LEFT JOIN earlier_polls e ON e.feed_id = f.feed_id"
+)
+_FAILURES: Final = bytes(
+    _OUTCOMES[number >> 5 if number >> 5 < len(_OUTCOMES) else 0].is_failure
+    for number in range(256)
+)
+"""Whether the byte that an outcome begins says that a poll failed."""
+
+
+def last_failures(packed: Mapping[FeedId, bytes]) -> dict[FeedId, Poll]:
+    """Of feeds' packed polls the last that failed of each."""
+    found = {}
+    for feed_id, polls in packed.items():
+        place = _RECORD.size * polls[8 :: _RECORD.size].translate(_FAILURES).rfind(1)
+        if place >= 0:
+            found[feed_id] = _poll(*_RECORD.unpack_from(polls, place))
+    return found
+
+
 def pack_poll(poll: Poll) -> bytes:
     """Pack a poll. Durations above four hours and more than 65,535 entries are cut to
     these."""
@@ -49,7 +73,7 @@ def pack_poll(poll: Poll) -> bytes:
 def unpack_polls(packed: bytes) -> list[Poll]:
     """The polls, the latest first, as many as are kept."""
     polls = [_poll(*record) for record in _RECORD.iter_unpack(packed)]
-    return polls[: -KEPT_POLLS - 1 : -1]
+    return kept_polls(polls[::-1])
 
 
 def _poll(moment: int, effort: int, entries: int) -> Poll:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -761,18 +763,23 @@ async def test_polls_are_kept_with_their_fetch_the_latest_first(scene: Scene) ->
     assert await scene.storage.feeds.polls(feed.id) == kept
     assert await scene.storage.feeds.polls(other.id) == []
     assert await scene.storage.feeds.polls(NO_FEED) == []
+    ids = [other.id, feed.id, NO_FEED]
+    assert await scene.storage.feeds.last_failures(ids) == {feed.id: kept[1]}
 
 
-async def test_the_oldest_poll_makes_way_for_the_next(scene: Scene) -> None:
+async def test_the_polls_of_a_day_are_kept_and_the_last_64(scene: Scene) -> None:
     feed = await scene.add_feed()
+    hourly = [at(3_600 * number) for number in range(KEPT_POLLS + 2)]
+    quarters = [hourly[-1] + timedelta(minutes=15 * n) for n in range(1, 100)]
 
-    for minute in range(KEPT_POLLS + 3):
-        await scene.storage.log.commit(fetch(feed, poll=a_poll(60 * minute)))
+    async def poll(times: Sequence[datetime]) -> list[datetime]:
+        polls = [replace(a_poll(0), at=each) for each in times]
+        commit = scene.storage.log.commit
+        await asyncio.gather(*(commit(fetch(feed, poll=each)) for each in polls))
+        return [each.at for each in await scene.storage.feeds.polls(feed.id)]
 
-    polls = await scene.storage.feeds.polls(feed.id)
-    assert [each.at for each in polls] == [
-        at(60 * minute) for minute in reversed(range(3, KEPT_POLLS + 3))
-    ]
+    assert await poll(hourly) == hourly[:1:-1]
+    assert await poll(quarters) == quarters[:-98:-1]
 
 
 async def test_a_fetch_of_a_removed_feed_leaves_no_poll(scene: Scene) -> None:

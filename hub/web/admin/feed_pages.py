@@ -13,7 +13,6 @@ from hub.core.status.feed_health import health_of
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
-from hub.services.feed_reports import PollHistory
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import DAY_NAMES, draw_timeline, draw_week
@@ -28,8 +27,10 @@ from hub.web.admin.plan_pages import filter_of
 from hub.web.api.feed_routes import said_edit
 from hub.web.api.selection_input import (
     FEED_LIST,
+    HISTORY_SPAN,
     cursor_of,
     query_feeds,
+    query_history_span,
     query_order,
 )
 from hub.web.audited_requests import name_target, note_detail
@@ -40,6 +41,7 @@ from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.records import (
+    KEPT_POLLS,
     LISTED_HEALTH,
     AuditTarget,
     FeedId,
@@ -53,7 +55,9 @@ ROWS: Final = 50
 """Feeds on a page, unless another number is requested."""
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_ENTRIES: Final = 8
-SHOWN_POLLS: Final = 12
+SHOWN_RUNS: Final = 12
+RUNS_OF_PAGE: Final = 100
+"""Rows of a page of polls."""
 
 
 class FeedPages(OperatorPages):
@@ -124,10 +128,8 @@ class FeedPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id)
-        polls = tuple(await self._storage.feeds.polls(feed_id))
-        timeline = await self._reports.timeline(
-            PollHistory(feed=report.feed, polls=polls)
-        )
+        history = await self._reports.history(feed_id, limit=KEPT_POLLS)
+        timeline = await self._reports.timeline(history)
         now, viewer = self._clock.now(), viewer_of(request)
         is_drawn = viewer.recorder is None  # a week changes too slowly
         expected = expected_week(report.plan.forecast) if is_drawn else ()
@@ -150,8 +152,8 @@ class FeedPages(OperatorPages):
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,
             explanation=self._reports.explanation(report),
-            polls=polls,
-            most_polls=SHOWN_POLLS,
+            polls=history.polls,
+            runs=history.runs()[:SHOWN_RUNS],
             latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
             timeline=timeline,
             lanes=draw_timeline(timeline),
@@ -161,6 +163,36 @@ class FeedPages(OperatorPages):
             subscribers=subscribers,
             actions=_ACTIONS.get(report.feed.state, _STOPPED),
             done=_DONE.get(request.query_params.get("done", ""), ""),
+        )
+
+    @Operation(
+        method="GET",
+        path="/admin/feeds/{id}/polls",
+        id="get_feed_polls_page",
+        summary="The polls of a feed, by time, with their reasons and outcomes",
+        answers={200: {HTML: str}, 303: None},
+        query=HISTORY_SPAN,
+        problems=(403, 404, 422, 429, 503),
+    )
+    async def polls(self, request: Request) -> Response:
+        """Those of ``GET /api/feeds/{id}/history``, those that are alike in one row."""
+        now, asked = self._clock.now(), without_blanks(request)
+        since, until = query_history_span(asked, now)
+        feed_id = FeedId(path_id(request, "feed"))
+        history = await self._reports.history(feed_id, since, until)
+        runs = history.runs()
+        return render_page(
+            "feed_polls.html",
+            section="Feeds",
+            viewer=viewer_of(request),
+            now=now,
+            feed=history.feed,
+            since=since,
+            until=until,
+            runs=runs[:RUNS_OF_PAGE],
+            total=len(history.polls),
+            has_more=len(runs) > RUNS_OF_PAGE,
+            query=dict(asked.query_params),
         )
 
     @Operation(

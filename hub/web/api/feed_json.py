@@ -396,7 +396,8 @@ class FeedPlanJson(JsonObject):
 class PollJson(JsonObject):
     """One poll. ``code``: the HTTP status, 0 without an answer.
 
-    ``entries``: how many entries the outcome is about.
+    ``entries``: how many entries the outcome is about. ``asked_by``: who asked for it,
+    and by what means; null if nobody did, or that is not known.
     """
 
     at: Time
@@ -405,6 +406,7 @@ class PollJson(JsonObject):
     code: int
     milliseconds: int
     entries: int
+    asked_by: str | None
 
 
 class FeedHistoryJson(JsonObject):
@@ -416,7 +418,10 @@ class FeedHistoryJson(JsonObject):
 
     @classmethod
     def of_history(cls, history: PollHistory) -> Self:
-        polls = [PollJson.of(each) for each in history.polls]
+        polls = [
+            PollJson.of(each, asked_by=history.asked_by.get(each.at))
+            for each in history.polls
+        ]
         return cls.of(history.feed, polls=polls)
 
 

@@ -48,7 +48,13 @@ from hub.web.api.feed_json import (
     SubscriptionsEndedJson,
     WalkedListsJson,
 )
-from hub.web.api.selection_input import FEED_LIST, query_feeds, query_order
+from hub.web.api.selection_input import (
+    FEED_LIST,
+    HISTORY_SPAN,
+    query_feeds,
+    query_history_span,
+    query_order,
+)
 from hub.web.audited_requests import name_target, note_detail, said_changes
 from hub.web.json_output import former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -422,11 +428,15 @@ class FeedRoutes(Routes):
         id="get_feed_history",
         scope=TokenScope.ADMIN,
         summary="List the last polls of a feed, with reason and outcome",
+        description="Kept are the polls of the day before the last one, at most 1,440,"
+        " and the last 64 however old they are.",
         answers={200: FeedHistoryJson},
-        problems=(404,),
+        query=HISTORY_SPAN,
+        problems=(404, 422),
     )
     async def history(self, request: Request) -> Response:
-        history = await self._reports.history(_feed_id(request))
+        span = query_history_span(request, self._clock.now())
+        history = await self._reports.history(_feed_id(request), *span)
         return json_response(FeedHistoryJson.of_history(history))
 
     @ApiOperation(

@@ -433,6 +433,24 @@ def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
     return min(max(since, EARLIEST), now + AHEAD), until
 
 
+HISTORY_SPAN: Final = (
+    Parameter(name="since", help=f"from then on: {AGE}"),
+    Parameter(name="until", help=f"before then: {AGE}"),
+)
+
+
+def query_history_span(
+    request: Request, now: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """Start and end of the span of which a history is wanted; None: none is named.
+    Raises `InvalidValue`."""
+    query = request.query_params
+    return (
+        moment_named("since", query.get("since", ""), now),
+        moment_named("until", query.get("until", ""), now),
+    )
+
+
 def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
     """The start of a replay, a time or a record. Raises `InvalidValue`."""
     at = moment_named("since", since, now)

@@ -5,6 +5,31 @@ LANGUAGE sql IMMUTABLE AS $$
 SELECT decode(value ->> name, 'base64');
 $$;
 
+CREATE OR REPLACE FUNCTION poll_time(polls bytea, number int) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+SELECT ('x' || encode(substr(polls, 14 * number - 13, 6), 'hex'))::bit(48)::bigint;
+$$;
+
+CREATE OR REPLACE FUNCTION kept_polls(polls bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+-- Of the earlier polls of a feed those of the last day, at most 1,440, and the last 64
+-- however old they are; eight polls, or 64, go at a time.
+DECLARE
+    total CONSTANT int = length(polls) / 14;
+    begins bigint;
+BEGIN
+    IF total <= 64 THEN
+        RETURN polls;
+    END IF;
+    begins = poll_time(polls, total) - 86400000;
+    IF total >= 128 AND poll_time(polls, 64) < begins THEN
+        RETURN substr(polls, 897);
+    ELSIF total > 1440 OR poll_time(polls, 8) < begins THEN
+        RETURN substr(polls, 113);
+    END IF;
+    RETURN polls;
+END $$;
+
 CREATE OR REPLACE FUNCTION commit_quiet(
     feed_ids bigint[], hot bytea[], cold bytea[], urls text[], times bigint[],
     paces bigint[], polls bytea[], versions bigint[]
@@ -31,8 +56,7 @@ BEGIN
         WHERE g.poll IS NOT NULL AND length(p.recent_polls) >= 112
             AND g.id = ANY(present)
         ORDER BY p.feed_id
-    ON CONFLICT (feed_id) DO UPDATE SET polls = substr(e.polls || excluded.polls,
-        greatest(1, length(e.polls) + length(excluded.polls) - 895));
+    ON CONFLICT (feed_id) DO UPDATE SET polls = kept_polls(e.polls || excluded.polls);
     UPDATE feed_hot p SET polling = g.polling, recent_polls = CASE
             WHEN g.poll IS NULL THEN p.recent_polls
             WHEN length(p.recent_polls) >= 112 THEN g.poll
@@ -165,7 +189,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION put_feeds(kept jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
 -- Store the feeds' own rows. The latest eight polls are in one row of the feed; when
--- there are eight, they move to the earlier polls, of which 64 are kept.
+-- there are eight, they move to the earlier polls.
 DECLARE
     unit jsonb;
 BEGIN
@@ -192,8 +216,7 @@ BEGIN
         JOIN feed_hot h ON h.feed_id = (k ->> 'feed_id')::bigint
         WHERE k ->> 'poll' IS NOT NULL AND length(h.recent_polls) >= 112
         ORDER BY h.feed_id
-    ON CONFLICT (feed_id) DO UPDATE SET polls = substr(e.polls || excluded.polls,
-        greatest(1, length(e.polls) + length(excluded.polls) - 895));
+    ON CONFLICT (feed_id) DO UPDATE SET polls = kept_polls(e.polls || excluded.polls);
     UPDATE feed_hot h SET polling = packed(k, 'hot'), recent_polls = CASE
             WHEN k ->> 'poll' IS NULL THEN h.recent_polls
             WHEN length(h.recent_polls) >= 112 THEN packed(k, 'poll')

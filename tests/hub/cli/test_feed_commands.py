@@ -582,14 +582,16 @@ POLLS = a_history(
         "code": 200,
         "milliseconds": 81,
         "entries": 2,
+        "asked_by": None,
     },
     {
         "at": "2026-01-01T12:00:00Z",
-        "reason": "planned",
+        "reason": "asked_for",
         "outcome": "failed",
         "code": 0,
         "milliseconds": 20_000,
         "entries": 0,
+        "asked_by": "operator by cli",
     },
 )
 
@@ -601,8 +603,8 @@ def test_history_has_a_line_for_each_poll(fanfare: Fanfare, api: FakeApi) -> Non
 
     assert head.split() == ["AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"]
     assert new.startswith("2026-01-01 12:15:00Z (")
-    assert new.endswith("  retry after failure  new      200   81     2")
-    assert failed.endswith("  planned              failed   -     20000")
+    assert new.endswith("  retry after failure          new      200   81     2")
+    assert failed.endswith("  asked for (operator by cli)  failed   -     20000")
     assert json.loads(fanfare("feeds", "history", "7", "--json").stdout) == POLLS
 
 
@@ -611,7 +613,9 @@ def test_a_feed_that_was_never_polled_has_no_history(
 ) -> None:
     api.answers[HISTORY] = (200, a_history())
 
-    assert fanfare("feeds", "history", "7").stdout == f"{URL} has not been polled yet\n"
+    told = fanfare("feeds", "history", "7").stdout
+
+    assert told == f"of {URL} no poll is kept, or none of that time\n"
 
 
 def test_show_tells_errors_redirects_and_limits(fanfare: Fanfare, api: FakeApi) -> None:

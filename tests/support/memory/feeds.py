@@ -317,6 +317,15 @@ class MemoryFeeds:
         feed = self._state.feeds.get(feed_id)
         return list(feed.polls) if feed else []
 
+    async def last_failures(self, ids: Sequence[FeedId]) -> dict[FeedId, Poll]:
+        found: dict[FeedId, Poll] = {}
+        for id in ids:
+            feed = self._state.feeds.get(id)
+            for poll in feed.polls if feed else ():
+                if poll.outcome.is_failure:
+                    found.setdefault(id, poll)
+        return found
+
     async def postings(self, limit: int) -> list[Posting]:
         feeds = [each for each in self._all() if each.state is not FeedState.REMOVED]
         step = max(1, len(feeds) // limit)

@@ -14,7 +14,6 @@ from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes
 from storage.records import (
     BEFORE_ALL,
-    KEPT_POLLS,
     CommitOutcome,
     Cursor,
     DocumentWrite,
@@ -32,6 +31,7 @@ from storage.records import (
     Stored,
     StoredBody,
     StoredEntry,
+    kept_polls,
 )
 from storage.subscription_filter import DOCUMENT_KINDS, keeps_document, superseded
 
@@ -79,7 +79,7 @@ class MemoryLog:
         feed.raw = _packed(fetch.raw) or feed.raw
         if fetch.poll is not None:
             poll = replace(fetch.poll, at=milliseconds(fetch.poll.at))
-            feed.polls = (poll, *feed.polls)[:KEPT_POLLS]
+            feed.polls = tuple(kept_polls([poll, *feed.polls]))
         if fetch.site is not None:
             put_site(feed, fetch.site)
         feed.head = feed.head if fetch.head is None else pack(fetch.head)

@@ -77,6 +77,41 @@ async def test_each_feed_says_how_it_is_and_when_it_is_polled(
     assert row[4:] == ["0", "", "", "0", "news"]
 
 
+async def test_polls_are_listed_by_time_those_asked_for_in_one_row_with_who_asked(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed = await Scene(hub.storage).add_feed()
+    failed = Poll(
+        at=hub.clock.now() - timedelta(hours=2),
+        reason=PollReason.PLANNED,
+        outcome=PollOutcome.FAILED,
+        code=503,
+        milliseconds=20,
+    )
+    await hub.storage.log.commit(fetch(feed, poll=failed))
+    for number in range(3):
+        await browser.send(f"/admin/feeds/{feed.id}/fetch")
+        asked = replace(
+            failed,
+            at=hub.clock.now(),
+            reason=PollReason.ASKED_FOR,
+            outcome=PollOutcome.UNCHANGED,
+            code=200,
+            milliseconds=number,
+        )
+        await hub.storage.log.commit(fetch(feed, poll=asked))
+        hub.clock.advance(90)
+    path = f"/admin/feeds/{feed.id}/polls"
+    assert [row[1:] for row in rows(await browser.open(f"{path}?since=1h"))] == [
+        ["unchanged", "asked for by operator, by pages", "200", "≤ 2 ms"]
+    ]
+    asked_for, planned = rows(await browser.open(path))
+    assert "3 polls" in asked_for[0]
+    assert planned[1:4] == ["failed", "planned", "503"]
+    [row] = rows(await browser.open("/admin/feeds"))
+    assert row[1].endswith("it was answered 503")
+
+
 async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
@@ -451,4 +486,4 @@ async def test_a_feed_that_is_well_still_tells_its_last_failure(
 
     text = text_of(await browser.open(f"/admin/feeds/{feed_id}"))
 
-    assert "the last that failed was 1 min ago: 503." in text
+    assert "the last that failed was 1 min ago: it was answered 503." in text

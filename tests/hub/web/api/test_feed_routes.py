@@ -503,9 +503,12 @@ async def test_the_polls_of_a_feed_have_a_route_of_their_own(
                 "code": 200,
                 "milliseconds": 31,
                 "entries": 2,
+                "asked_by": None,
             }
         ],
     }
+    later = f"/api/feeds/{feed['id']}/history?since=2026-01-01T00:00:01Z"
+    assert (await client.get(later)).json()["polls"] == []
     assert (await client.get("/api/feeds/99/history")).status_code == 404
 
 
