@@ -94,5 +94,6 @@ async def test_the_lines_of_operators(stage: Stage, tmp_path: Path) -> None:
 
 def test_prometheus_finds_the_hub_by_the_job_that_alerts_name() -> None:
     [config] = yaml.safe_load(examples("monitoring.md")[0])["scrape_configs"]
-    alerts = (ROOT / "scripts" / "monitoring" / "alerts.yml").read_text()
-    assert f'up{{job="{config["job_name"]}"}}' in alerts
+    alerts = yaml.safe_load((ROOT / "scripts/monitoring/alerts.yml").read_text())
+    expressions = [it["expr"] for each in alerts["groups"] for it in each["rules"]]
+    assert f'up{{job="{config["job_name"]}"}} == 0' in expressions
