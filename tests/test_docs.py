@@ -94,7 +94,8 @@ def test_every_member_of_a_failed_delivery_is_in_the_reference(name: str) -> Non
 
 
 def test_every_route_is_in_the_reference() -> None:
-    text = (REFERENCE / "http-api.md").read_text()
+    pages = ("http-api.md", "page-routes.md")
+    text = "".join((REFERENCE / each).read_text() for each in pages)
     unused = cast("Services", NoServices())
     for route in routes(create_application(unused, "token")):
         assert f"| `{route}` |" in text
