@@ -25,6 +25,7 @@ RUN = {
     "bulk.md": ["sh", "sh", "sh"],
     "container.md": [BY_NOBODY] * 3,
     "disk-space.md": ["sh"],
+    "explain-a-document.md": ["sh"],
     "generated-clients.md": [BY_NOBODY] * 2,
     "look-after-feeds.md": ["sh"],
     "measure.md": [".ci/run, the smallest round"],
@@ -79,6 +80,8 @@ async def test_the_lines_of_operators(stage: Stage, tmp_path: Path) -> None:
     explain, history = [await run(each) for each in lines_of("look-after-feeds.md")]
     assert "it is new" in explain
     assert "first fetch" in history
+    _, why = [await run(each) for each in lines_of("explain-a-document.md")]
+    assert "read by" in why
     for words in lines_of("bulk.md"):
         await run(words)
     health, compact = lines_of("disk-space.md")
