@@ -15,8 +15,9 @@ from storage.sqlite.rows import hash_key, read_feed, read_subscription
 _COLUMNS: Final = 18
 """How many columns ``stored_subscriptions`` has; those of ``stored_feeds`` follow."""
 _OF_TOPIC: Final = (
-    "l.topic_id IN (SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
-    " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> '')"
+    "l.topic_id = ANY(ARRAY("
+    "SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
+    " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> ''))"
 )
 _START: Final = """
 WITH start AS MATERIALIZED (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import AsyncConnection, conninfo, errors
@@ -91,9 +91,10 @@ def read_location(url: str) -> ConnectionSettings:
     """
     parts = urlsplit(url)
     name = name_location(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    # In a URL of libpq a plus is a plus.
+    query = dict(parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True))
     own = {str(each): query.pop(each) for each in _OWN if each in query}
-    rest = urlunsplit(parts._replace(query=urlencode(query)))
+    rest = urlunsplit(parts._replace(query=urlencode(query, quote_via=quote)))
     try:
         parameters = {
             key: str(value) for key, value in conninfo.conninfo_to_dict(rest).items()

@@ -58,8 +58,9 @@ SELECT entry_id FROM searched WHERE generation = (SELECT generation FROM search_
 """
 _REMOVE_FORMER: Final = """
 DELETE FROM searched WHERE (generation, entry_id) IN (
-    SELECT s.generation, s.entry_id FROM searched s, search_state t
-    WHERE s.generation < t.generation LIMIT %s)
+    SELECT generation, entry_id FROM searched
+    WHERE generation < (SELECT generation FROM search_state)
+    ORDER BY generation, entry_id LIMIT %s)
 """
 _LONGEST: Final = 2_000
 """The most bytes of a word: longer ones are left out."""

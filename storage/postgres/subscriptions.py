@@ -35,8 +35,9 @@ SUBSCRIBED: Final = (
 """Arguments of the database's functions that subscribe."""
 _SUBSCRIBE: Final = f"SELECT * FROM subscribe({SUBSCRIBED}, %(edited)s)"
 OF_TOPIC: Final = (
-    "s.topic_id IN (SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
-    " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> '')"
+    "s.topic_id = ANY(ARRAY("
+    "SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
+    " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> ''))"
 )
 """A topic in any spelling; its parameters are `topic_keys`."""
 _STORED: Final = (

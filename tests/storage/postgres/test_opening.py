@@ -237,11 +237,12 @@ async def test_the_password_is_read_from_a_file(tmp_path: Path) -> None:
 
     settings = read_location(
         f"postgresql://me@db.example/hub?password_file={file}&sslmode=verify-full"
-        "&pgbouncer=true"
+        "&pgbouncer=true&application_name=a%20b+c"
     )
 
     assert settings.conninfo()["password"] == "a b&c"
     assert settings.conninfo()["sslmode"] == "verify-full"
+    assert settings.conninfo()["application_name"] == "a b+c"
     assert settings.conninfo()["target_session_attrs"] == "read-write"
     assert settings.is_pooled
     assert "options" not in settings.conninfo()
