@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from http import HTTPStatus
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import structlog
 from starlette.requests import HTTPConnection
@@ -197,21 +197,25 @@ def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -
 
 
 def _is_within(address: str, networks: tuple[Addresses, ...]) -> bool:
-    if not networks:
-        return False
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return False
-    return any(parsed in network for network in networks)
+    parsed = _parsed(address) if networks else None
+    return parsed is not None and any(parsed in network for network in networks)
 
 
 @lru_cache(4096)
 def _as_client(address: str) -> str:
+    parsed = _parsed(address)
+    if parsed is None:
+        return address[:64]
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((parsed, 64), strict=False))
+    return str(parsed)
+
+
+def _parsed(address: str) -> IPv4Address | IPv6Address | None:
+    """None if it is no address. An IPv4-mapped one is the IPv4 address it stands for:
+    a socket that takes both names its peers so."""
     try:
         parsed = ip_address(address)
     except ValueError:
-        return address[:64]
-    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
-        return str(IPv6Network((parsed, 64), strict=False))
-    return str(parsed)
+        return None
+    return getattr(parsed, "ipv4_mapped", None) or parsed

@@ -153,6 +153,7 @@ async def serving(directory: Path) -> AsyncIterator[Scene]:
     publisher, time = Publisher(), PlayedTime()
     async with AsyncExitStack() as stack:
         disk = Disk(directory, Random(0))
+        stack.callback(disk.close)
         storage = await disk.open()
         stack.push_async_callback(storage.close)
         settings = Settings(

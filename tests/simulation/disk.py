@@ -37,7 +37,9 @@ def empty_database() -> dict[str, bytes]:
     """The files of one; made once, for it is the same every time."""
 
     async def make(directory: Path) -> None:
-        await (await Disk(directory, Random(0)).open()).close()
+        disk = Disk(directory, Random(0))
+        await (await disk.open()).close()
+        disk.close()
 
     with tempfile.TemporaryDirectory() as name:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:

@@ -61,6 +61,8 @@ def run_seed(
             runner.run(story.run())
         except Exception as error:
             story.outcome.complaints.append(f"{type(error).__name__}: {error}")
+        finally:
+            story.close()
     story.outcome.complaints += faults_logged(logs)
     return story.outcome
 
@@ -120,6 +122,10 @@ class SeedRun:
         evidence = await self._promises.evidence()
         await self._stop()
         self._promises.conclude(evidence)
+
+    def close(self) -> None:
+        """The last process is gone, and nobody opens what it left."""
+        self._simulated.process.disk.close()
 
     async def _begin(self, disk: Disk) -> None:
         simulated = self._simulated

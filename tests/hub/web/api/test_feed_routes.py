@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from http import HTTPStatus
+
 import httpx2
 import pytest
 from msgspec.structs import replace
@@ -382,7 +384,7 @@ async def test_a_bad_value_is_refused_by_its_field_and_nothing_is_stored(
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["field"] == field
-    assert problem["title"] == "Unprocessable Entity"
+    assert problem["title"] == HTTPStatus(422).phrase
     assert (await client.get("/api/feeds")).json()["feeds"] == []
 
 
