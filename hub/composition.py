@@ -489,6 +489,7 @@ async def build_hub(
             storage.tokens,
             counter,
             live.registry.held,
+            live.registry.anonymous,
         ),
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets

@@ -369,6 +369,11 @@ class ConnectionRegistry:
         """How many connections the holder has."""
         return self._held[holder]
 
+    def anonymous(self) -> int:
+        """How many connections are of clients without a token."""
+        nobody = ANONYMOUS_CLIENT.account
+        return sum(it.client.account == nobody for it in self.connections.values())
+
     def add(self, connection: LiveConnection) -> None:
         self.connections[connection.opening.id] = connection
         self.transports[connection.opening.transport] += 1

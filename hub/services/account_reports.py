@@ -13,6 +13,7 @@ from hub.services.token_authentication import Principal
 from storage.contract import SubscriptionSelectionStore, TokenStore
 from storage.errors import NotFound
 from storage.records import (
+    ANONYMOUS,
     Account,
     AccountSummary,
     SelectedSubscription,
@@ -61,12 +62,15 @@ class AccountReportService:
         tokens: TokenStore,
         counter: NotificationCounter,
         connections: Callable[[Holder], int],
+        anonymous: Callable[[], int],
     ) -> None:
-        """``connections``: returns how many live connections a holder has now."""
+        """``connections``: returns how many live connections a holder has now;
+        ``anonymous``: how many are of clients without a token."""
         self._subscriptions = subscriptions
         self._tokens = tokens
         self._counter = counter
         self._connections = connections
+        self._anonymous = anonymous
 
     async def page(
         self, *, prefix: str = "", after: str = "", limit: int
@@ -87,11 +91,14 @@ class AccountReportService:
     def _activity(self, summary: AccountSummary) -> AccountActivity:
         whose = summary.account.id
         holder = Holder(HolderKind.ACCOUNT, str(whose))
+        is_anonymous = whose == ANONYMOUS
         return AccountActivity(
             summary=summary,
             notified=self._counter.notified(whose),
             credits=self._counter.left(whose),
-            connections=self._connections(holder),
+            connections=(
+                self._anonymous() if is_anonymous else self._connections(holder)
+            ),
         )
 
     async def get(self, principal: Principal) -> AccountReport:

@@ -143,6 +143,11 @@ def rate_text(rate: float) -> str:
     return f"{figures:,.0f}" if figures >= 10 else f"{figures:g}"
 
 
+def figures_text(value: float) -> str:
+    """A number in at least three figures: ``0.29``, ``148,500``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def host_of(url: str) -> str:
     """A URL's host with its port; "" if it has none."""
     return urlsplit(url).netloc
@@ -188,6 +193,7 @@ def _environment() -> Environment:
         duration=span_text,
         host=host_of,
         rate=rate_text,
+        figures=figures_text,
         exact=time_text,
         json=json.dumps,
         with_literals=with_literals,

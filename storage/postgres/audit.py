@@ -41,7 +41,12 @@ _CONDITIONS: Final = (
     ("source", "source = %(source)s"),
     ("target", "target = %(target)s"),
     ("target_id", "target_id = %(target_id)s"),
-    ("is_done", "(status BETWEEN 1 AND 399) = %(is_done)s"),
+    (
+        "outcome",
+        "CASE WHEN status BETWEEN 1 AND 399 THEN 'done'"
+        " WHEN status BETWEEN 400 AND 499 THEN 'refused' ELSE 'failed' END"
+        " = %(outcome)s",
+    ),
 )
 _RANGE: Final = (
     ("since", "at >= %(since)s"),
@@ -72,7 +77,7 @@ class PostgresAudit:
             "without": wanted.without,
             "target": wanted.target,
             "target_id": wanted.target_id,
-            "is_done": wanted.is_done,
+            "outcome": wanted.outcome,
             "since": wanted.since,
             "until": wanted.until,
             "before_at": before and before[0],

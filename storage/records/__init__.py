@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from storage.records.audit import (
     AuditFilter,
+    AuditOutcome,
     AuditPage,
     AuditRecord,
     AuditRetention,
@@ -264,6 +265,7 @@ __all__ = [
     "AttemptRange",
     "AuditFilter",
     "AuditId",
+    "AuditOutcome",
     "AuditPage",
     "AuditRecord",
     "AuditRetention",

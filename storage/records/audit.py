@@ -74,9 +74,23 @@ class AuditRetention(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 100_000
 
 
+class AuditOutcome(StrEnum):
+    """What came of a request, by the status of its answer."""
+
+    DONE = "done"  # below 400
+    REFUSED = "refused"  # 400 to 499: it was not allowed, or not as expected
+    FAILED = "failed"  # 500 and above: the hub could not; or the connection was lost
+
+    @classmethod
+    def of_status(cls, status: int) -> AuditOutcome:
+        if 0 < status < 400:
+            return cls.DONE
+        return cls.REFUSED if 400 <= status < 500 else cls.FAILED
+
+
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which records are wanted; None: any. Records of the operation ``without`` are
-    left out. ``is_done``: whether the answer was below 400. ``until`` is exclusive."""
+    left out. ``until`` is exclusive."""
 
     account: AccountId | None = None
     token: TokenId | None = None
@@ -86,7 +100,7 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
     without: str | None = None
     target: AuditTarget | None = None
     target_id: int | None = None
-    is_done: bool | None = None
+    outcome: AuditOutcome | None = None
     since: datetime | None = None
     until: datetime | None = None
 

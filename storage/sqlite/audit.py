@@ -53,7 +53,11 @@ _CONDITIONS: Final = (
     ("source", "source = :source"),
     ("target", "target = :target"),
     ("target_id", "target_id = :target_id"),
-    ("is_done", "(status BETWEEN 1 AND 399) = :is_done"),
+    (
+        "outcome",
+        "CASE WHEN status BETWEEN 1 AND 399 THEN 'done'"
+        " WHEN status BETWEEN 400 AND 499 THEN 'refused' ELSE 'failed' END = :outcome",
+    ),
 )
 _RANGE: Final = (
     ("since", "at >= :since"),
@@ -154,7 +158,7 @@ def _given(wanted: AuditFilter) -> dict[str, object]:
         "without": wanted.without,
         "target": wanted.target,
         "target_id": wanted.target_id,
-        "is_done": wanted.is_done,
+        "outcome": wanted.outcome,
         "since": to_milliseconds_or_none(wanted.since),
         "until": to_milliseconds_or_none(wanted.until),
     }

@@ -19,7 +19,7 @@ HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "' autofocus onfocus='alert(1)",
-    "{{ 7 * 7 }}{% raw %}",
+    "{{ 7 * 1907 }}{% raw %}",
     "</title></table><style>*{display:none}</style>",
     "\u202egnp.exe",
 ]

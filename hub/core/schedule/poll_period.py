@@ -175,15 +175,25 @@ def plan(
     habit = forecast.profile.at(forecast.start)
     rate = DAY * (forecast.steady * habit + forecast.excited)
     terms += (
-        ("rate", forecast.per_day, "entries/day", "λ, over the last weeks"),
-        ("habit", habit, "", "P: this hour and weekday"),
+        (
+            "rate",
+            forecast.per_day,
+            "entries/day",
+            "by its posts of weeks (λ)",
+        ),
+        (
+            "habit",
+            habit,
+            "",
+            "of that at this hour and weekday; 1: the mean",
+        ),
         (
             "burst",
             DAY * forecast.excited,
             "entries/day",
-            "from posts of the last hours",
+            "besides, by its posts of the last hours",
         ),
-        ("rate now", rate, "entries/day", "λ(t), from all of these"),
+        ("rate now", rate, "entries/day", "expected now, of all these (λ(t))"),
     )
     wanted = _wanted(polling, forecast, subscribers, rules, planning_context, terms)
     floor = _floor(polling, rules, habit, rate, terms)
@@ -246,9 +256,14 @@ def _wanted(
         forecast, planning_context.price / weight, rules.max_period, room
     )
     terms += (
-        ("price", planning_context.price, "entry-seconds", "θ, the price of a poll"),
-        ("weight", weight, "", "w = 1 + log2(subscribers)"),
-        _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
+        (
+            "price",
+            planning_context.price,
+            "entry-seconds",
+            "worth a poll (θ)",
+        ),
+        ("weight", weight, "", "by its subscribers (w = 1 + log2 of them)"),
+        _seconds("wanted", wanted, "until so much has waited (w ∫ λ(s)(t - s) ds = θ)"),
     )
     return wanted
 
@@ -282,11 +297,11 @@ def _earned_floor(
             return rules.min_period, "posts all the time, with a max-age below 15 min"
         return _unconditional_floor(polling.body_bytes, rules)
     if is_fast:
-        return rules.min_period, "answers 304, and posts all the time"
+        return rules.min_period, "can answer 304, and posts all the time"
     if rate >= rules.expected_rate:
-        return rules.expected_floor, "answers 304, and is expected to post soon"
+        return rules.expected_floor, "can answer 304, and is expected to post soon"
     if habit >= AWAKE:
-        return rules.earned_floor, "answers 304, and is not asleep"
+        return rules.earned_floor, "can answer 304, and is not asleep"
     return rules.default_floor, "asleep at this hour"
 
 
@@ -316,7 +331,7 @@ def _promised(
     terms: list[_Noted],
 ) -> float:
     """The longest period that is promised, as far as the budget goes."""
-    longest, note = rules.promised, "because its server answers 304"
+    longest, note = rules.promised, "because its server can answer 304"
     if not polling.answers_304:
         longest, note = (
             rules.promised_without_304,

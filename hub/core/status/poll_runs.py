@@ -15,7 +15,7 @@ LEAST_ALIKE = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollRun:
     """One poll, or several in a row that were made for the same reason outside the
-    schedule and came to the same, the latest first."""
+    schedule and came to the same, but to no entries; the latest first."""
 
     polls: tuple[Poll, ...]
     asked_by: str = ""
@@ -39,7 +39,9 @@ def runs_of(polls: Sequence[tuple[Poll, str]]) -> Iterator[PollRun]:
     that is not known."""
     for (_, asked_by), group in groupby(polls, _likeness):
         alike = tuple(poll for poll, _ in group)
-        is_run = len(alike) >= LEAST_ALIKE and not alike[0].reason.is_by_schedule
+        first = alike[0]
+        is_idle = not (first.entries or first.reason.is_by_schedule)
+        is_run = is_idle and len(alike) >= LEAST_ALIKE
         for each in (alike,) if is_run else ((poll,) for poll in alike):
             yield PollRun(polls=each, asked_by=asked_by)
 

@@ -19,14 +19,13 @@ from hub.web.admin.page_access import (
 )
 from hub.web.api.audit_routes import (
     AUDIT_LIST,
-    AuditOutcome,
     audited_operations,
     query_audit,
 )
 from hub.web.api.selection_input import place_of, read_place
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
-from storage.records import AuditRecord, AuditSource, AuditTarget
+from storage.records import AuditOutcome, AuditRecord, AuditSource, AuditTarget
 
 ROWS: Final = 50
 """Records on a page."""

@@ -100,7 +100,7 @@ class EntryPages(OperatorPages):
         text = _text_of(report.entry)
         return render_page(
             "entry.html",
-            section="Feeds",
+            section="Entries",
             viewer=viewer_of(request),
             now=self._clock.now(),
             report=report,

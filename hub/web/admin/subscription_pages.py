@@ -176,6 +176,8 @@ class SubscriptionPages(OperatorPages):
         viewer = viewer_of(request)
         account, form = viewer.principal.account.id, viewer.form
         topic, callback = (form.get(each, "").strip() for each in ("topic", "callback"))
+        wanted = f"{callback} to {topic}" if callback or topic else ""
+        name_target(request, AuditTarget.SUBSCRIPTION, None, wanted)
         secret = form.get("secret", "")
         if not secret:
             secret = await self._subscriptions.present_secret(account, topic, callback)

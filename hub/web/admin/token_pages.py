@@ -83,7 +83,8 @@ class TokenPages(OperatorPages):
             created = await self._tokens.create(asked)
         except InvalidValue as error:
             note_refusal(request, error, "")
-            return await self._page(request, refusal=TokenRefusal(asked, str(error)))
+            reason = _REASONS.get(error.field, f"Its {error.field}: {error.expected}.")
+            return await self._page(request, refusal=TokenRefusal(asked, reason))
         name_target(request, AuditTarget.TOKEN, created.token.id)
         note_detail(request, f"may {', '.join(sorted(created.token.scopes))}")
         return await self._page(request, created)
@@ -135,6 +136,12 @@ class TokenPages(OperatorPages):
         )
 
 
+_REASONS: Final = {
+    "account": "Name its account, in 1 to 64 letters, digits, dots, hyphens and"
+    " underscores.",
+    "scopes": "Tick at least one thing that it may do.",
+}
+"""What is to be mended, by the field."""
 SCOPES_IN_WORDS: Final = (
     (TokenScope.SUBSCRIBE, "subscribe callbacks"),
     (TokenScope.UNSUBSCRIBE, "end subscriptions"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from functools import cache
 from typing import Final, Self
 
@@ -28,18 +27,13 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import (
     Account,
     AuditFilter,
+    AuditOutcome,
     AuditRecord,
     AuditSource,
     AuditTarget,
     TokenId,
     TokenScope,
 )
-
-
-class AuditOutcome(StrEnum):
-    DONE = "done"  # answered below 400
-    REFUSED = "refused"
-
 
 AUDIT_LIST: Final = (
     Parameter(name="account", help="only what this account did, by its name"),
@@ -74,7 +68,6 @@ async def query_audit(
 ) -> AuditFilter:
     """The filter of the query. Raises `InvalidValue`."""
     query = request.query_params
-    outcome = query_choice(request, "outcome", AuditOutcome)
     target = query_choice(request, "target", AuditTarget)
     account, id = query.get("account"), query_number(request, "id", 0, LARGEST_ID)
     if id and target is None:
@@ -89,7 +82,7 @@ async def query_audit(
         without=query.get("without"),
         target=target,
         target_id=id or None,
-        is_done=None if outcome is None else outcome is AuditOutcome.DONE,
+        outcome=query_choice(request, "outcome", AuditOutcome),
         since=moment_named("since", query.get("since", ""), now),
         until=moment_named("until", query.get("until", ""), now),
     )

@@ -366,6 +366,8 @@ class SubscriptionRoutes(Routes):
     )
     async def add(self, request: Request) -> Response:
         body = await read_body(request, SubscriptionToAdd)
+        wanted = f"{body.callback} to {body.topic}"
+        name_target(request, AuditTarget.SUBSCRIPTION, None, wanted)
         account = await account_named(request, self._tokens, body.account)
         secret = body.secret
         if secret is None:

@@ -89,6 +89,7 @@ function prepare(root) {
   for (const input of root.querySelectorAll("input[name=form_token]")) input.setAttribute("value", token.value);
   if (navigator.clipboard) for (const button of root.querySelectorAll("button[data-copy]")) button.hidden = false;
   root.querySelectorAll("text[data-at]").forEach(tellTick);
+  for (const plot of root.querySelectorAll(".plot .scroll")) plot.scrollLeft = plot.scrollWidth; // now is at its end
   tell(root);
 }
 

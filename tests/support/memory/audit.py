@@ -7,7 +7,13 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from storage.records import AuditFilter, AuditId, AuditPage, AuditRecord
+from storage.records import (
+    AuditFilter,
+    AuditId,
+    AuditOutcome,
+    AuditPage,
+    AuditRecord,
+)
 
 
 class MemoryAudit:
@@ -56,7 +62,7 @@ def _is_wanted(record: AuditRecord, wanted: AuditFilter) -> bool:
         (wanted.operation, record.operation),
         (wanted.target, record.target),
         (wanted.target_id, record.target_id),
-        (wanted.is_done, 0 < record.status < 400),
+        (wanted.outcome, AuditOutcome.of_status(record.status)),
     )
     return (
         record.operation != wanted.without

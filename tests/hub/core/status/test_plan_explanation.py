@@ -45,7 +45,7 @@ def explained(
     [
         (
             {"price": 500.0},
-            "it is polled at least every 1 h because its server answers 304",
+            "it is polled at least every 1 h because its server can answer 304",
         ),
         (
             {"price": 0.9},
@@ -53,7 +53,7 @@ def explained(
         ),
         (
             {"price": 0.1},
-            "it is polled at most every 15 min (answers 304, and is not",
+            "it is polled at most every 15 min (can answer 304, and is not",
         ),
         (
             {"fresh_until": NOW + timedelta(hours=20)},

@@ -189,3 +189,16 @@ async def test_a_refused_search_keeps_what_was_entered(
     [reason] = page.xpath(f"//*[@id='{wrong.get('aria-describedby')}']")
     assert "since: expected an age" in reason.text
     assert page.xpath("//a[text()='Go back']/@href") == [f"{PAGE}?account=operator"]
+
+
+async def test_what_was_to_be_subscribed_is_told_of_a_refusal(
+    browser: OperatorBrowser,
+) -> None:
+    wanted = {"topic": "https://a.example/feed", "callback": "ftp://b.example/"}
+    token = await browser.form_token()
+    refused = await browser.send("/admin/subscriptions", form_token=token, **wanted)
+    assert refused.status_code == 422
+    [row] = rows(await browser.open("/admin/audit?outcome=refused"))
+    assert row[3].endswith("ftp://b.example/ to https://a.example/feed")
+    assert row[4] == "refused 422"
+    assert rows(await browser.open("/admin/audit?outcome=failed")) == []

@@ -93,7 +93,7 @@ async def test_polls_of_one_moment_are_rows_of_their_own(live: LiveHub) -> None:
     assert feed is not None
     poll = Poll(
         at=START,
-        reason=PollReason.PINGED,
+        reason=PollReason.PLANNED,
         outcome=PollOutcome.UNCHANGED,
         code=304,
         milliseconds=2,
