@@ -94,15 +94,18 @@ async def test_no_entry_is_lost_when_the_server_fails_and_the_hub_is_killed(
     assert await stage.hub.terminate() == 0
 
 
-async def test_a_killed_hub_keeps_its_promises(
-    tmp_path: Path, settings: Mapping[str, str]
+async def test_a_killed_hub_keeps_its_promises_and_so_does_its_server(
+    tmp_path: Path, settings: Mapping[str, str], server: DurableServer
 ) -> None:
-    campaign = Campaign(3, kills=3, directory=tmp_path, settings=settings)
+    campaign = Campaign(
+        3, kills=3, directory=tmp_path, settings=settings, fail_server=server.restart
+    )
 
     outcome = await campaign.run()
 
     assert outcome.complaints == []
     assert len(outcome.kills) == 3
+    assert outcome.server_failures > 0
 
 
 async def test_beside_a_hub_there_is_no_second_one_and_commands_find_it(

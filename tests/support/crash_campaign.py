@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 
@@ -43,6 +44,9 @@ READING_SECONDS = 2.0
 
 LAG_SECONDS = 2.0
 """How long before a kill still counts as its moment: a busy machine is late."""
+
+SERVER_FAILURES = 0.3
+"""How often the server fails after a fetch, if it is to fail at all."""
 
 FAILPOINTS = {
     "after-fetch": 6,
@@ -76,6 +80,7 @@ class Outcome:
     complaints: list[str] = field(default_factory=list)
     kills: dict[str, Kill] = field(default_factory=dict)  # by the process's hub URL
     failpoints_reached: Counter[str] = field(default_factory=Counter)  # by place
+    server_failures: int = 0
     published: int = 0
     accepted: int = 0
     ages: list[float] = field(default_factory=list)
@@ -95,8 +100,11 @@ class Campaign:
         kills: int,
         directory: Path,
         settings: Mapping[str, str] = LOOPBACK,
+        fail_server: Callable[[], None] | None = None,
     ) -> None:
+        """``fail_server`` has the database's server stop at once, and start anew."""
         self._settings = settings
+        self._fail_server = fail_server
         self._random = random.Random(seed)
         self._kills = kills
         self._hub = HubProcess(directory, settings)
@@ -120,6 +128,7 @@ class Campaign:
                     await self._live_and_die()
                 await self._start()
                 await self._hub.wait_ready()
+                await self._have_server_fail()
                 await self._drain(api)
                 await self._hub.terminate()
         self._conclude()
@@ -205,15 +214,32 @@ class Campaign:
                     feed_id, feed = self._random.choice(self._feeds)
                     for _ in range(self._random.randint(1, 2)):
                         self._publisher.publish(feed)
-                    await api.fetch(feed_id)
+                    await self._fetch(api, feed_id)
+                    if self._fail_server and self._random.random() < SERVER_FAILURES:
+                        await self._have_server_fail()
                     await asyncio.sleep(self._random.uniform(0, self._pause))
         except (aiohttp.ClientError, HubDied):
             await self._hub.wait_exit()
 
+    async def _fetch(self, api: HubApi, feed_id: int) -> None:
+        """Ask again as long as the hub says that its server is away."""
+        while True:
+            try:
+                return await api.fetch(feed_id)
+            except aiohttp.ClientResponseError as error:
+                if error.status != HTTPStatus.SERVICE_UNAVAILABLE:
+                    raise
+                await asyncio.sleep(0.1)
+
+    async def _have_server_fail(self) -> None:
+        if self._fail_server is not None:
+            await asyncio.to_thread(self._fail_server)
+            self._outcome.server_failures += 1
+
     async def _drain(self, api: HubApi) -> None:
         """Give the hub time to deliver everything; retries are made due at once."""
         for feed_id, _feed in self._feeds:
-            await api.fetch(feed_id)
+            await self._fetch(api, feed_id)
         deadline = monotonic() + 60
         while monotonic() < deadline:
             listed = await api.deliveries()
