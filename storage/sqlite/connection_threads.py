@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,7 +81,12 @@ def _tell_what_is_wanted(connection: sqlite3.Connection) -> None:
         "CREATE TEMP TABLE wanted (taker TEXT, news TEXT, PRIMARY KEY (taker, news))"
         " WITHOUT ROWID"
     )
-    connection.executemany("INSERT INTO wanted VALUES (?, ?)", wanted_news())
+    connection.executemany("INSERT INTO wanted VALUES (?, ?)", _wanted_news())
+
+
+@cache
+def _wanted_news() -> tuple[tuple[str, str], ...]:
+    return tuple(wanted_news())
 
 
 Parameters = Sequence[object] | Mapping[str, object]

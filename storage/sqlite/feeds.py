@@ -117,12 +117,15 @@ _ORDER = "lateness DESC, next_fetch, feed_id"
 
 @lru_cache(64)
 def _due(places: frozenset[Pace]) -> str:
+    """The ranges are materialized: otherwise each is sorted on its own, to be merged,
+    which takes thirty times as long when nothing is due."""
     ranges = " UNION ALL ".join(_range(pace, pace in places) for pace in range(PACES))
     return (
-        "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
+        f"WITH ranges AS MATERIALIZED ({ranges})"
+        " SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
         " s.next_fetch, s.pace FROM (SELECT feed_id, next_fetch, pace,"
         " (:now - next_fetch) * 1.0 / (1 << pace) AS lateness"
-        f" FROM ({ranges}) ORDER BY {_ORDER} LIMIT :limit) s"
+        f" FROM ranges ORDER BY {_ORDER} LIMIT :limit) s"
         f" CROSS JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER}"
     )
 
