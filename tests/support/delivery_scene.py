@@ -32,7 +32,7 @@ from storage.records import (
     RecordWrite,
     Subscription,
 )
-from tests.support.new_database import open_new
+from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import stored_at
 from tests.support.subscribers import Subscribers
 
@@ -176,7 +176,7 @@ async def delivery_scene(
         Subscribers() as subscribers,
         HttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
     ):
-        storage = cast("Storage", await open_new(directory / "hub.db"))
+        storage = cast("Storage", await open_in_loop(directory / "hub.db"))
         try:
             yield DeliveryScene(
                 storage,

@@ -1,21 +1,28 @@
-"""New databases, without the work of making their tables each time."""
+"""New databases, without the work of making their tables each time, or of threads.
+
+`open_new` is as a hub opens it. Where a database is not what a test shows,
+`open_in_loop` costs a third: it reads and writes in the event loop.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 
 from storage.contract import Storage
 from storage.postgres import open_database as open_postgres
 from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite.connection_threads import ConnectionThreads, read_only
+from storage.sqlite.trigrams import folded
 from tests.support.postgres_server import PostgresServer, shared_server
 
 _EMPTY: list[bytes] = []
@@ -33,6 +40,61 @@ async def open_new(path: Path) -> SqliteStorage:
     """
     await put_new(path)
     return await open_database(path)
+
+
+async def open_in_loop(path: Path) -> SqliteStorage:
+    """As `open_new`, without threads of its own."""
+    await put_new(path)
+    return await open_database(path, threads=_IN_LOOP)
+
+
+class _LoopWorker:
+    """Writes at the loop's next turn what was submitted in this one."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._is_due = False
+        self._work: Callable[[], bool] = lambda: False
+
+    def start(self, work: Callable[[], bool]) -> None:
+        self._work = work
+
+    def wake(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_due = False
+        self._work()
+
+
+class _LoopReader:
+    """Connects when it is first asked, which most are never."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    async def execute_fetchall(self, sql: str, parameters: Any = None) -> Iterable[Any]:
+        await asyncio.sleep(0)  # others get on while it reads
+        if self._connection is None:
+            self._connection = sqlite3.connect(
+                read_only(self._path), uri=True, isolation_level=None
+            )
+            self._connection.create_function("fold", 1, folded, deterministic=True)
+        return self._connection.execute(sql, parameters or ()).fetchall()
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+async def _read_in_loop(path: Path) -> _LoopReader:
+    return _LoopReader(path)
+
+
+_IN_LOOP = ConnectionThreads(worker=_LoopWorker, open_for_reading=_read_in_loop)
 
 
 async def put_new(path: Path) -> None:

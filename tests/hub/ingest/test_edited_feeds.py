@@ -23,7 +23,7 @@ from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher, LineParser
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import an_answer
-from tests.support.new_database import open_new
+from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene
 
 Edit = Callable[[], Awaitable[object]]
@@ -65,7 +65,7 @@ class EditedFeed:
 
 @pytest.fixture
 async def edited(tmp_path: Path) -> AsyncIterator[EditedFeed]:
-    storage = await open_new(tmp_path / "hub.db")
+    storage = await open_in_loop(tmp_path / "hub.db")
     try:
         scene = Scene(storage)
         yield EditedFeed(scene, await scene.add_feed())

@@ -25,7 +25,7 @@ from storage.records import (
     Subscription,
 )
 from tests.support.documents import an_entry
-from tests.support.new_database import open_new
+from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene, at, fetch, record
 
 ALICE = AccountId(7)
@@ -33,7 +33,7 @@ ALICE = AccountId(7)
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_new(tmp_path / "hub.db")
+    storage = await open_in_loop(tmp_path / "hub.db")
     try:
         yield Scene(storage)
     finally:

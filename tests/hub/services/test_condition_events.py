@@ -21,7 +21,7 @@ from storage.errors import WriteFailed
 from storage.records import OPERATOR, OperationalEvent
 from tests.support.clock import ManualClock
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_new
+from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import Scene
 
 LATE = "deliveries"
@@ -64,7 +64,7 @@ async def teller(
     if request.param == "memory":
         yield await subscribed(Scene(MemoryStorage()))
         return
-    storage = await open_new(tmp_path / "hub.db")
+    storage = await open_in_loop(tmp_path / "hub.db")
     try:
         yield await subscribed(Scene(storage))
     finally:

@@ -17,13 +17,13 @@ from hub.services.entry_reports import (
 )
 from storage.records import RecordKind
 from tests.support.documents import an_entry
-from tests.support.new_database import open_new
+from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene, at, fetch, record
 
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_new(tmp_path / "hub.db")
+    storage = await open_in_loop(tmp_path / "hub.db")
     yield Scene(storage)
     await storage.close()
 
