@@ -16,6 +16,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hub.runtime.garbage_collection import freeze_startup
 from tests.support.waiting import deadline
 
 DEADLINE: Final = 300.0
@@ -35,6 +36,12 @@ settings.load_profile("fanfare")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "bulk: one thing very often; it is not traced")
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays to the end: to walk over it again and again
+    would cost a tenth of all the time."""
+    freeze_startup()
 
 
 @pytest.hookimpl(wrapper=True)
