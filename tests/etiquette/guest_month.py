@@ -30,11 +30,12 @@ from hub.ingest.poller import Poller
 from hub.limits.host_limiter import HostLimiter
 from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
-from storage.sqlite import open_database
 from tests.etiquette.guest_sites import DAY, END, SITES, START, Site
-from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import InlineParser
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.new_database import open_in_loop
+from tests.support.played_time import PlayedTime
+from tests.support.quiet_loop import QuietLoop
 
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0
@@ -271,55 +272,37 @@ LOOPBACK = ip_network("127.0.0.0/8")
 IDENTITY = FetcherIdentity(
     product="Fanfare/1.0", url="https://hub.test", contact="mailto:ops@hub.test"
 )
-_LOOKS, _CAREFUL_LOOKS = 3, 20
-"""Looks at a hub that does nothing, after which it waits for its clock; more where it
-may be about to ask: time that passes before a request is out makes it look late."""
 
 
 class WatchedFetcher:
-    """Knows whether a fetch is under way, during which no time may pass."""
+    """Keeps which fetches are under way, during which no time may pass."""
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Fetcher, fetches: set[asyncio.Task[Fetched]]) -> None:
         self._fetcher = fetcher
-        self.under_way = 0
-        self.finished = 0
+        self._fetches = fetches
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        self.under_way += 1
-        try:
-            return await self._fetcher.fetch(request)
-        finally:
-            self.under_way -= 1
-            self.finished += 1
+        fetch = asyncio.create_task(self._fetcher.fetch(request))
+        self._fetches.add(fetch)
+        fetch.add_done_callback(self._fetches.discard)
+        return await fetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningHub:
     storage: Storage
     poller: Poller
-    fetcher: WatchedFetcher
-    clock: ManualClock
+    time: PlayedTime
 
     async def poll_until(self, end: datetime) -> None:
         """From due feed to due feed, and by seconds where a host's pace holds one."""
-        while self.clock.now() < end:
-            await self._settle(_LOOKS)
+        clock = self.time.clock
+        while clock.now() < end:
             due = await self.storage.feeds.next_due() or end
-            soon = self.clock.now() + timedelta(seconds=1)
-            if due < soon:
-                await self._settle(_CAREFUL_LOOKS)
+            soon = clock.now() + timedelta(seconds=1)
             until = min(max(due, soon), end)
-            self.clock.advance((until - self.clock.now()).total_seconds())
+            await self.time.pass_by((until - clock.now()).total_seconds())
             self.poller.wake()
-
-    async def _settle(self, looks: int) -> None:
-        """Until nothing happens any more: the hub waits for the clock."""
-        quiet = 0
-        while quiet < looks:
-            finished = self.fetcher.finished
-            await asyncio.sleep(0.001)
-            is_busy = self.fetcher.under_way or self.fetcher.finished > finished
-            quiet = 0 if is_busy else quiet + 1
 
 
 class Month:
@@ -329,7 +312,9 @@ class Month:
         self.requests: list[Request] = []
         self._budget = budget
         self._database = database
-        self._clock = ManualClock()
+        self._time = PlayedTime(self._settle)
+        self._clock = self._time.clock
+        self._fetches: set[asyncio.Task[Fetched]] = set()
         self._sites = {(site.host, site.path): site for site in SITES}
         self._hosts = {site.host: site for site in reversed(SITES)}
         self._subscribers: Counter[str] = Counter()
@@ -337,7 +322,7 @@ class Month:
         self._port = 0
 
     async def pass_by(self) -> None:
-        """The days one after the other, and what happens on them.
+        """The days one after the other, and what happens on them, in a `QuietLoop`.
 
         At each event the hub starts anew on the database it left.
         """
@@ -412,13 +397,23 @@ class Month:
         )
         return answer if answer.status else None
 
+    async def _settle(self) -> None:
+        """Until nothing happens any more: the hub waits for the clock."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, QuietLoop)
+        await loop.until_quiet()
+        while self._fetches:
+            await asyncio.wait(self._fetches)
+            await loop.until_quiet()
+
     @asynccontextmanager
     async def _running_hub(self) -> AsyncIterator[RunningHub]:
         async with HttpNetwork(allow_topics=[LOOPBACK], lookup=_loopback) as guarded:
-            storage = await open_database(self._database)
-            limiter = HostLimiter(self._clock)
+            storage = await open_in_loop(self._database)
+            limiter = HostLimiter(self._clock, sleep=self._time.sleep)
             fetcher = WatchedFetcher(
-                Fetcher(guarded, self._clock, ResponseLimits(), limiter=limiter)
+                Fetcher(guarded, self._clock, ResponseLimits(), limiter=limiter),
+                self._fetches,
             )
             poller = Poller(
                 storage,
@@ -432,12 +427,7 @@ class Month:
             )
             polling = asyncio.create_task(poller.run())
             try:
-                yield RunningHub(
-                    storage=storage,
-                    poller=poller,
-                    fetcher=fetcher,
-                    clock=self._clock,
-                )
+                yield RunningHub(storage=storage, poller=poller, time=self._time)
             finally:
                 polling.cancel()
                 await asyncio.gather(polling, return_exceptions=True)

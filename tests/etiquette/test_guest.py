@@ -13,6 +13,7 @@ import pytest
 from hub.core.schedule.budget import Budget
 from tests.etiquette.guest_month import Month
 from tests.etiquette.guest_sites import SITES, Site
+from tests.support.quiet_loop import QuietLoop
 
 A_DAY = 2.0
 """Polls of a feed, on average: fewer than by default, for the sake of time."""
@@ -24,7 +25,8 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Month:
     month = Month(
         tmp_path_factory.mktemp("month") / "hub.db", Budget(polls_per_feed_day=A_DAY)
     )
-    asyncio.run(month.pass_by())
+    with asyncio.Runner(loop_factory=QuietLoop) as runner:
+        runner.run(month.pass_by())
     return month
 
 

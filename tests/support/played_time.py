@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Awaitable, Callable
 from itertools import count
 
 from tests.support.clock import ManualClock
@@ -13,10 +14,14 @@ _LOOKS = 5
 
 
 class PlayedTime:
-    """A clock and a sleep for what is tested: ``clock`` and ``sleep``."""
+    """Give ``clock`` and ``sleep`` to what is tested.
 
-    def __init__(self) -> None:
+    ``settle``: until all that is awake has got on as far as it can.
+    """
+
+    def __init__(self, settle: Callable[[], Awaitable[None]] | None = None) -> None:
         self.clock = ManualClock()
+        self._settle = settle or _settle
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._numbers = count()
 
@@ -33,15 +38,15 @@ class PlayedTime:
     async def pass_by(self, seconds: float) -> None:
         """Let time pass: all sleepers wake at their times, one after the other."""
         end = self.now + seconds
-        await _settle()
+        await self._settle()
         while self._sleepers and self._sleepers[0][0] <= end:
             until, _, woken = heapq.heappop(self._sleepers)
             self.clock.advance(max(0.0, until - self.now))
             if not woken.done():
                 woken.set_result(None)
-            await _settle()
+            await self._settle()
         self.clock.advance(max(0.0, end - self.now))
-        await _settle()
+        await self._settle()
 
 
 async def _settle() -> None:
