@@ -57,7 +57,7 @@ from storage.records import (
 from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_new, open_new_postgres
+from tests.support.new_database import open_in_loop, open_new_postgres
 from tests.support.storage_scene import NODE, START, record
 from tests.support.storage_scene import fetch as fetch_of
 
@@ -91,7 +91,7 @@ class Comparison(RuleBasedStateMachine):
 
     async def _open(self) -> Storage:
         directory = self._stack.enter_context(tempfile.TemporaryDirectory())
-        storage = await open_new(Path(directory) / "hub.db")
+        storage = await open_in_loop(Path(directory) / "hub.db")
         self._stack.push_async_callback(storage.close)
         return storage
 
