@@ -159,6 +159,7 @@ async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
     await tab.page.get_by_label("Search").fill(url)
     await button(tab, "Show").click()
     assert "search=" in tab.page.url
+    await tab.page.locator("tbody tr").first.wait_for()
     assert await tab.page.locator("tbody tr").count() == 1
     assert await tab.page.get_by_label("Search").input_value() == url
 
