@@ -51,6 +51,7 @@ def print_failure(attempt: Document) -> None:
         [
             ("time", moment(attempt["at"]) if attempt["at"] else ""),
             ("error", attempt["error"]),
+            ("why then", str(attempt.get("reason", "")).replace("_", " ")),
             ("failed", STAGE_WORDS.get(attempt["failed_at"] or "", "not kept")),
             ("after", f"{attempt['milliseconds']} ms"),
             ("answer", _answer_line(attempt)),

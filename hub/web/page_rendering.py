@@ -35,7 +35,18 @@ from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
 from hub.web.page_parts import PageParts, live_element
 from hub.web.problems import Problem, logged_problem, problem_response
+from storage.records import AttemptReason
 
+ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
+    AttemptReason.UNKNOWN: "not noted",
+    AttemptReason.NEW_RECORD: "a new record",
+    AttemptReason.RETRY: "a retry, by the schedule",
+    AttemptReason.NEWS: "ahead of the next retry, because of a new record",
+    AttemptReason.PROBE: "all tries are used up: a new record is one more",
+    AttemptReason.CATCH_UP: "what came while it was behind, paused or sent again",
+    AttemptReason.SENT_AGAIN: "a dead letter, sent again as asked",
+}
+"""Why a request to a callback was made then, in words."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -203,7 +214,10 @@ def _environment() -> Environment:
         shell=shlex.quote,
     )
     environment.globals.update(
-        asset=asset_url, version=hub.__version__, with_query=with_query
+        asset=asset_url,
+        attempt_reasons=ATTEMPT_REASONS,
+        version=hub.__version__,
+        with_query=with_query,
     )
     return environment
 

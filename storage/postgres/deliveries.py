@@ -50,6 +50,7 @@ from storage.sqlite.columns import (
 from storage.sqlite.retries import END
 from storage.sqlite.rows import (
     ATTEMPT,
+    ATTEMPT_REASON_NUMBERS,
     PENDING,
     SENT_CHUNK,
     pack_details,
@@ -576,6 +577,7 @@ def _encode_attempt(attempt: Attempt) -> dict[str, Any]:
         "status": attempt.status,
         "milliseconds": attempt.milliseconds,
         "error": attempt.error,
+        "reason": ATTEMPT_REASON_NUMBERS[attempt.reason],
         "host": details.request.host if details else "",
         "details": pack_details(details),
     }

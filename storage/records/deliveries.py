@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -144,6 +145,19 @@ class AttemptDetails(msgspec.Struct, frozen=True, kw_only=True):
     is_withheld: bool = False
 
 
+class AttemptReason(StrEnum):
+    """Why a request was made at that moment. Members are stored by their number: add
+    new ones at the end."""
+
+    UNKNOWN = "unknown"  # kept by a version that did not note it
+    NEW_RECORD = "new_record"  # a record's first request
+    RETRY = "retry"  # the schedule's, after a failure
+    NEWS = "news"  # ahead of the schedule, because of a new record
+    PROBE = "probe"  # all tries are used up: each new record is one
+    CATCH_UP = "catch_up"  # records that came while it was behind, paused or restarted
+    SENT_AGAIN = "sent_again"  # a dead letter, as somebody asked
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a callback. ``status`` 0: no answer, then ``error`` says why.
 
@@ -157,6 +171,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     milliseconds: int
     error: str = ""
+    reason: AttemptReason = AttemptReason.NEW_RECORD
     id: int = 0
     details: AttemptDetails | None = None
 

@@ -29,7 +29,7 @@ from storage.sqlite.retries import (
     note_conditions,
     open_retry,
 )
-from storage.sqlite.rows import pack_details, pack_outcome
+from storage.sqlite.rows import ATTEMPT_REASON_NUMBERS, pack_details, pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
@@ -134,11 +134,12 @@ def _keep_attempt(attempt: Attempt, connection: sqlite3.Connection) -> None:
     details = attempt.details
     connection.execute(
         "INSERT INTO attempts (subscription_id, position, at, status, milliseconds,"
-        " error, host, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " error, host, details, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(attempt.subscription_id, attempt.position, to_milliseconds(attempt.at)),
             *(attempt.status, attempt.milliseconds, attempt.error),
             *(details.request.host if details else "", pack_details(details)),
+            ATTEMPT_REASON_NUMBERS[attempt.reason],
         ),
     )
     connection.execute(

@@ -14,6 +14,7 @@ from protocols.model import Status
 from storage.records import (
     Attempt,
     AttemptDetails,
+    AttemptReason,
     CallbackState,
     ChunkOutcome,
     ClaimedChunk,
@@ -173,7 +174,12 @@ PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
 """The outcome of a member that is not acknowledged yet."""
 NO_ATTEMPT = _OUTCOME.pack(0, 0)
 
-ATTEMPT = "a.id, a.subscription_id, a.position, a.at, a.status, a.milliseconds, a.error"
+ATTEMPT = (
+    "a.id, a.subscription_id, a.position, a.at, a.status, a.milliseconds, a.error,"
+    " a.reason"
+)
+_ATTEMPT_REASONS = tuple(AttemptReason)
+ATTEMPT_REASON_NUMBERS = {each: number for number, each in enumerate(AttemptReason)}
 """Columns that `read_attempt` expects; the details, or NULL, follow them."""
 
 _member_decoder = msgspec.json.Decoder(list[Row])
@@ -270,7 +276,7 @@ def pack_details(details: AttemptDetails | None) -> bytes | None:
 
 def read_attempt(row: Row) -> Attempt:
     """Read the columns of `ATTEMPT`, then the details; further columns may follow."""
-    number, whose, position, at, status, milliseconds, error, packed = row[:8]
+    number, whose, position, at, status, milliseconds, error, reason, packed = row[:9]
     return Attempt(
         id=number,
         subscription_id=whose,
@@ -279,13 +285,14 @@ def read_attempt(row: Row) -> Attempt:
         status=status,
         milliseconds=milliseconds,
         error=error,
+        reason=_ATTEMPT_REASONS[reason],
         details=_details_decoder.decode(packed) if packed else None,
     )
 
 
 def read_failed_attempt(row: Row) -> FailedAttempt:
     """Read the columns of `read_attempt`, then the host, the topic and the callback."""
-    host, topic, callback = row[8:]
+    host, topic, callback = row[9:]
     return FailedAttempt(
         attempt=read_attempt(row), host=host, topic=topic, callback=callback
     )

@@ -11,6 +11,7 @@ from storage.records import (
     Attempt,
     AttemptFilter,
     AttemptRange,
+    AttemptReason,
     Position,
     SubscriptionId,
 )
@@ -107,6 +108,7 @@ async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
             at=at(seconds),
             status=204,
             milliseconds=1,
+            reason=AttemptReason.CATCH_UP,
         )
         attempts.append(caught_up)
     await scene.flush(attempts=tuple(attempts))
@@ -118,6 +120,8 @@ async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
 
         assert [each.at for each in found] == [at(each) for each in expected], wanted
         assert last == found[0]
+    reasons = [each.reason for each in await attempts_of(subscription.id, 9)]
+    assert reasons == [AttemptReason.CATCH_UP] * 2 + [AttemptReason.NEW_RECORD] * 3
 
 
 FAILURES: Final[Sequence[tuple[AttemptFilter, list[int]]]] = (

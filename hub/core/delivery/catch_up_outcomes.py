@@ -18,6 +18,7 @@ from hub.core.delivery.delivery_outcome import (
 from hub.core.delivery.first_delivery_outcomes import FirstDelivery
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry_delay
 from storage.records import (
+    AttemptReason,
     NewDeadLetter,
     Position,
     RetryingSubscription,
@@ -54,6 +55,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     tried_to: Position | None = None
     scheduled: datetime | None = None
     failing_since: datetime | None = None
+    is_first: bool = False  # the request under way is the first for its record
 
     @classmethod
     def of(cls, retrying: RetryingSubscription) -> CatchUpProgress:
@@ -83,6 +85,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             position=first.before,
             is_exhausted=first.subscription.exhausted,
             tried_to=first.position,
+            is_first=True,
         )
 
     @property
@@ -109,6 +112,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             tried_to=None,
             scheduled=None,
             failing_since=None,
+            is_first=False,
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:
@@ -138,7 +142,7 @@ def progressed(
     return DeliveryOutcome(
         moved=replace(before.delivered(last).moved(until), last_status=reply.status),
         recovered=subscription_id if before.is_exhausted else None,
-        attempt=attempt_of(subscription_id, last, reply, at),
+        attempt=attempt_of(subscription_id, last, reply, at, _why(before, at)),
     )
 
 
@@ -195,7 +199,7 @@ def held_up(
     try.
     """
     subscription_id = catch_up.subscription.id
-    attempt = attempt_of(subscription_id, last, reply, at)
+    attempt = attempt_of(subscription_id, last, reply, at, _why(catch_up, at))
     if reply.verdict is Verdict.GONE:
         return DeliveryOutcome(ended=(subscription_id, GONE), attempt=attempt)
     failures, next_try = _next_try(catch_up, reply, at, jitter)
@@ -219,6 +223,19 @@ def held_up(
     news_from = at + timedelta(seconds=news_pause(reply.retry_after))
     moved = replace(failed.moved(next_try), news_from=news_from, release=True)
     return DeliveryOutcome(moved=moved, attempt=attempt)
+
+
+def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
+    """Why the next request is made at that time."""
+    is_early = catch_up.scheduled is not None and at < catch_up.scheduled
+    if is_early or catch_up.is_first:
+        if catch_up.is_exhausted:
+            return AttemptReason.PROBE
+        return AttemptReason.NEWS if is_early else AttemptReason.NEW_RECORD
+    if catch_up.is_failing:
+        return AttemptReason.RETRY
+    is_again = catch_up.skip_to is not None
+    return AttemptReason.SENT_AGAIN if is_again else AttemptReason.CATCH_UP
 
 
 def _next_try(

@@ -10,6 +10,7 @@ import msgspec
 from storage.records import (
     Attempt,
     AttemptDetails,
+    AttemptReason,
     ChunkOutcome,
     NewDeadLetter,
     Position,
@@ -74,6 +75,7 @@ def attempt_of(
     position: Position,
     reply: CallbackResponse,
     at: datetime,
+    reason: AttemptReason = AttemptReason.NEW_RECORD,
 ) -> Attempt:
     return Attempt(
         subscription_id=subscription_id,
@@ -82,6 +84,7 @@ def attempt_of(
         status=reply.status,
         milliseconds=reply.milliseconds,
         error=reply.error,
+        reason=reason,
         details=reply.details,
     )
 

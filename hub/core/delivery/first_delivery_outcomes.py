@@ -20,6 +20,7 @@ from hub.core.delivery.delivery_outcome import (
 )
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry_delay
 from storage.records import (
+    AttemptReason,
     ChunkOutcome,
     ClaimedChunk,
     NewDeadLetter,
@@ -103,7 +104,9 @@ def refused(
     again."""
     subscription = first.subscription
     outcome = first.over(reply.status, reply.milliseconds)
-    attempt = attempt_of(subscription.id, first.position, reply, at)
+    is_probe = subscription.exhausted
+    why = AttemptReason.PROBE if is_probe else AttemptReason.NEW_RECORD
+    attempt = attempt_of(subscription.id, first.position, reply, at, why)
     if reply.verdict is Verdict.GONE:
         ended = (subscription.id, GONE)
         return DeliveryOutcome(outcome=outcome, ended=ended, attempt=attempt)

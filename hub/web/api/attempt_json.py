@@ -10,7 +10,7 @@ from hub.services.callback_trials import CallbackTrial
 from hub.services.delivery_reports import AttemptReport, DeliveryReport, RenderedRequest
 from hub.web.json_output import JsonObject, Time
 from protocols.http import RequestStage, parse_content_type
-from storage.records import Attempt, CallbackAnswer, FailedAttempt
+from storage.records import Attempt, AttemptReason, CallbackAnswer, FailedAttempt
 
 BODY_SHOWN = 64 * 1024
 """Bytes of a request's body that are shown."""
@@ -43,7 +43,8 @@ class CallbackAnswerJson(JsonObject):
 class AttemptJson(JsonObject):
     """One request to a callback.
 
-    ``status`` is 0 without an answer, and ``error`` says why. ``failed_at``: how far a
+    ``reason``: why it was made then. ``status`` is 0 without an answer, and ``error``
+    says why. ``failed_at``: how far a
     failed request came. ``id``, ``failed_at`` and ``answer`` are null where nothing
     more is kept. ``answer_withheld``: the callback is in a network that is exempt from
     the address guard, so nothing of its answer is shown.
@@ -55,6 +56,7 @@ class AttemptJson(JsonObject):
     status: int
     milliseconds: int
     error: str
+    reason: AttemptReason
     failed_at: RequestStage | None
     answer: CallbackAnswerJson | None
     answer_withheld: bool

@@ -585,10 +585,11 @@ DECLARE
     whose bigint := attempt ->> 'id';
 BEGIN
     INSERT INTO attempts (subscription_id, position, at, status, milliseconds, error,
-        host, details)
+        host, details, reason)
     VALUES (whose, (attempt ->> 'position')::bigint, (attempt ->> 'at')::bigint,
         (attempt ->> 'status')::bigint, (attempt ->> 'milliseconds')::bigint,
-        attempt ->> 'error', attempt ->> 'host', packed(attempt, 'details'));
+        attempt ->> 'error', attempt ->> 'host', packed(attempt, 'details'),
+        (attempt ->> 'reason')::smallint);
     DELETE FROM attempts WHERE subscription_id = whose AND details IS NULL AND id <=
         (SELECT id FROM attempts WHERE subscription_id = whose
             ORDER BY id DESC LIMIT 1 OFFSET 20);

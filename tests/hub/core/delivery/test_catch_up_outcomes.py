@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from hub.core.delivery.catch_up_outcomes import (
 )
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.core.delivery.first_delivery_outcomes import FirstDelivery
-from storage.records import Position, RetryingSubscription, RetryMoved
+from storage.records import AttemptReason, Position, RetryingSubscription, RetryMoved
 from tests.support.subscriptions import START, a_subscription
 
 UNTIL = START + timedelta(seconds=60)
@@ -87,7 +88,38 @@ def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
         lease_id=5,
         position=Position(11),
         tried_to=Position(12),
+        is_first=True,
     )
+
+
+SCHEDULED = {"scheduled": START}
+REASONS = [
+    ({"is_first": True, "failures": 0}, AttemptReason.NEW_RECORD),
+    ({"is_first": True, "failures": 0, "is_exhausted": True}, AttemptReason.PROBE),
+    (SCHEDULED, AttemptReason.RETRY),
+    ({"scheduled": START + timedelta(seconds=1)}, AttemptReason.NEWS),
+    (
+        {"scheduled": START + timedelta(seconds=1), "is_exhausted": True},
+        AttemptReason.PROBE,
+    ),
+    (SCHEDULED | {"failures": 0}, AttemptReason.CATCH_UP),
+    (
+        SCHEDULED | {"failures": 0, "skip_to": Position(20)},
+        AttemptReason.SENT_AGAIN,
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason"), REASONS)
+def test_a_try_says_why_it_was_made(
+    changes: dict[str, Any], reason: AttemptReason
+) -> None:
+    here, last = replace(HERE, **changes), Position(11)
+    failed = held_up(here, last, FAILURE, at=START, jitter=0.0, log_end=last)
+    done = progressed(here, last, OK, at=START, until=UNTIL)
+    assert failed.attempt is not None
+    assert done.attempt is not None
+    assert {failed.attempt.reason, done.attempt.reason} == {reason}
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,7 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
             "status": 503,
             "milliseconds": 12,
             "error": "HTTP 503",
+            "reason": "new_record",
             "id": 1,
             "failed_at": None,
             "answer": None,

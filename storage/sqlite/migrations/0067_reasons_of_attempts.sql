@@ -1,0 +1,3 @@
+-- Why a request was made then: the number of a `storage.records.AttemptReason`. 0: it was
+-- kept before that was noted.
+ALTER TABLE attempts ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;
