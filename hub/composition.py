@@ -8,13 +8,14 @@ offers all of it. Nothing begins to work before `hub.main` starts the background
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from hub import PRODUCT
@@ -139,6 +140,14 @@ from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import PlanKind
 
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
+
+
+class TracesUnavailable(Exception):
+    """Traces are on, but cannot be made; the message says what to change."""
+
+
 ROBOTS_LIMITS: Final = ResponseLimits(body_bytes=2 * MEBIBYTE)
 
 
@@ -172,6 +181,7 @@ async def build_hub(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     identity_key: str = "",
     membership: NodeMembership | None = None,
+    traces: Traces | None = None,
 ) -> BuiltHub:
     """Make all parts; what must be closed goes on the stack.
 
@@ -191,6 +201,11 @@ async def build_hub(
         network = await stack.enter_async_context(_network(settings))
     playground_runs = PlaygroundRuns(clock, public_url)
     network = watched = PlaygroundNetwork(network, playground_runs, clock, public_url)
+
+    if traces is None:
+        traces = _traces(settings, clock, (await storage.log.end()).epoch)
+    if traces is not None:
+        stack.push_async_callback(traces.close)
 
     # Fetching: what sends requests to publishers, and the poller that decides when.
     if parser is None:
@@ -232,6 +247,7 @@ async def build_hub(
         scp_checksum=ChecksumRule(settings.scp_checksum),
         is_pushed=feed_fetcher.is_pushed,
         events=events,
+        traces=traces,
     )
     clock_watch = ClockWatch(storage, clock, poller.wake)
     await clock_watch.begin()
@@ -250,6 +266,7 @@ async def build_hub(
         counter=counter,
         events=events,
         membership=membership,
+        traces=traces,
     )
     digests = Digests(
         storage,
@@ -355,7 +372,7 @@ async def build_hub(
         settings.overlap_of_secrets,
     )
     verifier = VerificationLoop(storage, verification, challenges, clock)
-    pings = PingQueue(poller, clock)
+    pings = PingQueue(poller, clock, traces)
     websub = WebSubService(
         storage,
         verifier.wake,
@@ -368,7 +385,9 @@ async def build_hub(
 
     # Other people's hubs, which push. If that is off, existing subscriptions are ended.
     pushed_content = PushedContent(poller, feed_fetcher.provide_pushed, clock)
-    received_pushes = ReceivedPushes(storage, pushed_content, pings, clock)
+    received_pushes = ReceivedPushes(
+        storage, pushed_content, pings, clock, traces=traces
+    )
     subscriber = PushSubscriber(
         storage,
         HubRequests(
@@ -579,6 +598,7 @@ async def build_hub(
         streams=pages,
         logs_requests=settings.access_log == "on",
         origins=settings.api_origins,
+        traces=traces,
     )
     watched.attach(application)
     housekeeping = Housekeeping(
@@ -647,6 +667,23 @@ def _network(settings: Settings) -> HttpNetwork:
         allow_callbacks=settings.callback_networks,
         allow_hubs=settings.hub_networks,
     )
+
+
+def _traces(settings: Settings, clock: Clock, epoch: str) -> Traces | None:
+    """The traces that the settings ask for. Raises `TracesUnavailable`."""
+    if settings.traces == "off":
+        return None
+    try:
+        from hub.runtime.telemetry import Traces, TracesUnusable, create_exporter
+    except ImportError as error:
+        raise TracesUnavailable(
+            f"FANFARE_TRACES={settings.traces} needs the extra opentelemetry:"
+            f" install fanfare-hub[opentelemetry] ({error})"
+        ) from error
+    try:
+        return Traces(create_exporter(settings.traces, os.environ), clock, epoch)
+    except (TracesUnusable, ValueError) as error:
+        raise TracesUnavailable(f"FANFARE_TRACES={settings.traces}: {error}") from error
 
 
 async def _sanitizer(

@@ -23,7 +23,7 @@ import structlog
 
 import hub
 from hub.admin_token import TokenUnreadable, ensure_token, token_file
-from hub.composition import BuiltHub, build_hub
+from hub.composition import BuiltHub, TracesUnavailable, build_hub
 from hub.hub_address import (
     HubAddress,
     address_file,
@@ -71,6 +71,7 @@ _UNUSABLE = (
     StorageError,
     TokenUnreadable,
     CollectionStoreUnusable,
+    TracesUnavailable,
 )
 
 log = structlog.get_logger()

@@ -561,6 +561,13 @@ class Settings:
         "on: log each request to the hub, without its query. off: do not.",
     )
 
+    traces: str = setting(
+        "off",
+        one_of("off", "otlp", "console"),
+        "otlp: send traces by OpenTelemetry, set up by its OTEL_ variables; needs the"
+        " extra opentelemetry. console: print them. off: make none.",
+    )
+
     # OpenFeeder, whose specification (10) names the gatekeeper's options.
     openfeeder: str = setting(
         "on",

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -34,6 +35,7 @@ from hub.core.delivery.delivery_outcome import (
     DeliveryOutcome,
     Verdict,
 )
+from hub.core.fetch_traces import FetchTrace
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.halted_subscriptions import HaltedSubscriptions
@@ -63,6 +65,9 @@ from storage.records import (
 )
 from storage.subscription_filter import wants
 
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
+
 PAGE = 100
 """Records read at once; also the most that share one request."""
 
@@ -80,17 +85,25 @@ class CatchUpRequest(msgspec.Struct, frozen=True):
 
     If ``document`` is None, nothing is left to send up to that position, unless
     ``missing`` says why a wanted document cannot be sent. ``records``: the positions of
-    the records that the document tells of.
+    the records that the document tells of; ``fetches``: the traces that these belong
+    to.
     """
 
     last: Position
     document: NotificationBody | None
     missing: str = ""
     records: tuple[Position, ...] = ()
+    fetches: tuple[FetchTrace, ...] = ()
 
 
 class CatchUpRequests:
-    def __init__(self, log: LogStore, notifications: Notifications) -> None:
+    def __init__(
+        self,
+        log: LogStore,
+        notifications: Notifications,
+        traces: Traces | None = None,
+    ) -> None:
+        self._traces = traces
         self._log = log
         self._notifications = notifications
 
@@ -158,7 +171,8 @@ class CatchUpRequests:
         if document is not None:
             told = tuple(each.position for each in records)
             last = max(last, document.position)
-            return CatchUpRequest(last, document, records=told)
+            fetches = self._traces.of_records(records) if self._traces else ()
+            return CatchUpRequest(last, document, records=told, fetches=fetches)
         is_as_is = is_sent_as_is(subscription, records[-1])
         return CatchUpRequest(last, None, NOT_KEPT if is_as_is else "")
 
@@ -330,6 +344,7 @@ class CatchUps:
             failures=running.catch_up.failures,
             missed=running.catch_up.missed,
             records=request.records,
+            fetches=request.fetches,
         )
         return await self._settle(running, request.last, reply)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from random import Random, SystemRandom
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -33,6 +34,9 @@ from hub.runtime.metrics import Metrics
 from hub.runtime.node_membership import NodeMembership
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 RETRY_SECONDS = 1.0
 SWEEP_SECONDS = 0.1
@@ -65,6 +69,7 @@ class Dispatcher:
         counter: NotificationCounter | None = None,
         events: EventLog | None = None,
         membership: NodeMembership | None = None,
+        traces: Traces | None = None,
     ) -> None:
         limits = limits or DeliveryLimits()
         random = random or SystemRandom()
@@ -92,12 +97,13 @@ class Dispatcher:
             clock,
             hub_url,
             self._counter,
+            traces,
         )
         self._catch_ups = CatchUps(
             storage.log,
             clock,
             self._poster,
-            CatchUpRequests(storage.log, notifications),
+            CatchUpRequests(storage.log, notifications, traces),
             self._acknowledgements,
             leases,
             random,
@@ -127,6 +133,7 @@ class Dispatcher:
             leases,
             limit=limits.chunks,
             metrics=metrics,
+            traces=traces,
         )
         self._retrying = RetryingSubscriptions(
             deliveries,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -35,6 +36,7 @@ from hub.core.delivery.first_delivery_outcomes import (
     nothing_to_send,
     refused,
 )
+from hub.core.fetch_traces import FetchTrace
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUps
@@ -65,6 +67,9 @@ from storage.records import (
     Subscription,
 )
 
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
+
 NEVER = float("inf")
 WORKERS_AT_ONCE = 32
 """Workers that begin in one step of the event loop."""
@@ -89,6 +94,7 @@ class Member(msgspec.Struct, eq=False, kw_only=True, gc=False):
     document: NotificationBody
     origin: str
     records: tuple[Position, ...]
+    fetches: tuple[FetchTrace, ...]
     parked_at: float = NEVER  # monotonic: when its origin first had no room
     demoted: tuple[CatchUpProgress, float] | None = (
         None  # set once it hangs: its catch-up, and when that lease ends
@@ -195,6 +201,7 @@ class FirstDeliveries:
                 origin=member.origin,
                 on_slow=partial(self._demote, member),
                 records=member.records,
+                fetches=member.fetches,
             )
             if member.demoted is not None:
                 catch_up, expires = member.demoted
@@ -332,7 +339,9 @@ class Chunks:
         *,
         limit: int,
         metrics: Metrics | None = None,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces = traces
         self._metrics = metrics or Metrics()
         self._deliveries = deliveries
         self._clock = clock
@@ -477,6 +486,7 @@ class Chunks:
         ] = {}
         members = []
         told = (claimed.record.position,)
+        fetches = self._traces.of_records([claimed.record]) if self._traces else ()
         for index, subscription in claimed.pending:
             key = (subscription.topic, subscription.format, subscription.updates)
             if key not in rendered:  # once for all subscribers that get the same
@@ -499,6 +509,7 @@ class Chunks:
                     document=document,
                     origin=origin,
                     records=told,
+                    fetches=fetches,
                 )
             )
         self._first_deliveries.add(members)

@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub import PRODUCT
 from hub.core.delivery.delivery_outcome import (
@@ -25,6 +26,7 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
     verdict,
 )
+from hub.core.fetch_traces import FetchTrace
 from hub.delivery.failed_attempts import details_of, stage_of
 from hub.delivery.notification_counter import NotificationCounter, lease_end
 from hub.delivery.notifications import NotificationBody
@@ -38,6 +40,9 @@ from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.http import RequestStage, parse_retry_after
 from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
 from storage.records import AttemptDetails, Position, Subscription
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 SLOW_SECONDS = 1.0
 
@@ -253,7 +258,9 @@ class Poster:
         clock: Clock,
         hub_url: str,
         counter: NotificationCounter | None = None,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces = traces
         self._slow_requests = slow_requests
         self._origins = origins
         self._clock = clock
@@ -286,17 +293,25 @@ class Poster:
         failures: int = 0,
         missed: tuple[Position, Position] | None = None,
         records: tuple[Position, ...] = (),
+        fetches: tuple[FetchTrace, ...] = (),
     ) -> CallbackResponse:
         """POST a document, signed with this subscription's secret if it has one.
 
-        ``records``: the positions that it tells of, unless it is only ``position``. The
-        origin must have admitted the request. ``on_slow`` is called if there is no
-        answer within a second. WebSub 7: "the response body MUST be ignored". A fault
-        of the hub itself counts as a failure like the callback's, and affects no other
-        delivery.
+        ``records``: the positions that it tells of, unless it is only ``position``;
+        ``fetches``: the traces of the fetches that these come from, if there are
+        traces. The origin must have admitted the request. ``on_slow`` is called if
+        there is no answer within a second. WebSub 7: "the response body MUST be
+        ignored". A fault of the hub itself counts as a failure like the callback's, and
+        affects no other delivery.
         """
         delivery = self._delivery(subscription, document, position, failures, missed)
         told = records or (position,)
+        span = None
+        if self._traces is not None and fetches:
+            span = self._traces.begin_delivery(
+                fetches, subscription, told, retries=failures
+            )
+            delivery = replace(delivery, traceparent=span.traceparent)
         visit = _Visit(self._origins, origin, self._clock, on_slow, delivery, told)
         is_doubtful = failures > 0 or subscription.exhausted
         started = self._clock.monotonic()
@@ -313,10 +328,12 @@ class Poster:
         except Exception:
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
-            return CallbackResponse(
+            reply = CallbackResponse(
                 status=0, milliseconds=0, error="an internal error of the hub"
             )
         visit.end(reply)
+        if span is not None:
+            span.end(reply)
         return reply
 
     def _delivery(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 from msgspec import Struct
@@ -43,6 +43,9 @@ from storage.records import (
     RecordKind,
     StoredFeed,
 )
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 EXTRA = "py3langid.langid"
 """The module behind ``pip install 'fanfare-hub[language]'``."""
@@ -119,10 +122,22 @@ class Committer:
     tracker: Tracker | None = None
     detector: Detector | None = None
     events: EventLog = field(default_factory=EventLog)
+    traces: Traces | None = None
 
-    async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
-        """Commit a fetch. Raises `StaleTarget` or `StorageError`, and then nothing of
-        the fetch is committed."""
+    async def commit(
+        self, target: FetchTarget, commit: FetchCommit, fetched_at: datetime
+    ) -> AppliedCommit:
+        """Commit a fetch, or a step of one, whose first document came at
+        ``fetched_at``.
+
+        Raises `StaleTarget` or `StorageError`, and then nothing of it is committed.
+        """
+        with (
+            self.traces.committing(commit, fetched_at) if self.traces else nullcontext()
+        ):
+            return await self._commit(target, commit)
+
+    async def _commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
         former = target.feed.polling
         commit = replace(commit, version=target.version, former=former)
         if self.sanitizer is not None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +32,9 @@ from protocols.protocol_errors import UnsupportedVersion
 from storage.contract import FeedStore
 from storage.errors import BodyRequired
 from storage.records import FetchCommit, FetchTarget, PollReason
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
 
@@ -70,6 +74,7 @@ class FetchPipeline:
     jitter: Callable[[], float] = draw_jitter
     sites: SiteReader | None = None
     wait_for_host: Callable[[str], Awaitable[None]]
+    traces: Traces | None = None
 
     async def run(
         self,
@@ -89,7 +94,28 @@ class FetchPipeline:
         """
         async with asking:
             request = self._request(target, allowance)
+            causes = self.traces.take_causes(target.feed.id) if self.traces else ()
             fetched = await self.fetcher.fetch(request)
+        error = "not committed"
+        try:
+            visit = await self._commit_fetched(
+                target, request, fetched, reason, allowance
+            )
+            fetched, error = visit.fetched, ""
+            return visit
+        finally:
+            if self.traces:
+                self.traces.tell_fetch(target.feed.id, reason, fetched, causes, error)
+
+    async def _commit_fetched(
+        self,
+        target: FetchTarget,
+        request: FetchRequest,
+        fetched: Fetched,
+        reason: PollReason,
+        allowance: BodyAllowance | None,
+    ) -> CommittedFetch:
+        """Commit what was fetched, anew if the feed is edited meanwhile."""
         for _ in range(MOST_DECISIONS - 1):
             try:
                 return await self._finish(target, fetched, reason, allowance)
@@ -177,9 +203,9 @@ class FetchPipeline:
         site = _site_format(decision)
         if site and self.sites is not None:
             request = self._request(decision.target)
-            return await self.sites.visit(
-                decision, site, request, self.committer.commit
-            )
+            at = decision.fetched.at
+            apply = partial(self.committer.commit, fetched_at=at)
+            return await self.sites.visit(decision, site, request, apply)
         decision = await self._with_what_is_known(decision)
         try:
             return await self._commit(decision)
@@ -192,7 +218,9 @@ class FetchPipeline:
         size, entries = len(decision.fetched.body), len(feed.entries) if feed else 0
         deciding = partial(decide, decision)
         commit = await run_by_size(deciding, size, entries)  # it hashes both
-        applied = await self.committer.commit(decision.target, commit)
+        applied = await self.committer.commit(
+            decision.target, commit, decision.fetched.at
+        )
         return applied.commit
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:

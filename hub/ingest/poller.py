@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Set
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import (
@@ -45,6 +46,9 @@ from protocols.urls import host_name
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
 from storage.records import FeedId, FetchTarget, PollReason, StoredFeed
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 LONGEST_SPREAD = timedelta(minutes=5)
 """The longest time over which feeds are spread that are overdue at the start; a feed
@@ -84,6 +88,7 @@ class Poller:
         scp_checksum: ChecksumRule = ChecksumRule.LENIENT,
         is_pushed: Callable[[str], bool] = lambda url: False,
         events: EventLog | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """``concurrency``: feeds visited at the same time. ``hub_url``: the hub that
         documents of sites name. ``jitter``: returns a number from -1 to 1.
@@ -125,6 +130,7 @@ class Poller:
                 tracker=tracker,
                 detector=detector,
                 events=events or EventLog(),
+                traces=traces,
             ),
             rules=rules,
             identity=identity or FetcherIdentity(),
@@ -143,7 +149,9 @@ class Poller:
                 slots=self._site_slots,
             ),
             wait_for_host=self._wait_for_host,
+            traces=traces,
         )
+        self._traces = traces
         self._runner = VisitRunner(
             schedule=self._schedule,
             manual=self._manual,
@@ -225,6 +233,8 @@ class Poller:
         removed feed, and `StorageError`.
         """
         feed = await self._existing(feed_id)
+        if self._traces:
+            self._traces.note_cause(feed_id)
         if self._manual.may_fetch(feed):
             async with self._callers:
                 if self._outage.failure is not None:

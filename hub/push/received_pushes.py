@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -33,6 +34,9 @@ from storage.records import (
     PushCallback,
     StoredFeed,
 )
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of bodies that are being read, wait, or are being processed."""
@@ -86,7 +90,9 @@ class ReceivedPushes:
         pings: PingQueue,
         clock: Clock,
         pauses: Sequence[float] = RETRY_SECONDS,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces = traces
         self._pauses = pauses
         self._feeds = storage.feeds
         self._pushes = storage.pushes
@@ -130,6 +136,8 @@ class ReceivedPushes:
 
     def put(self, delivery: ReceivedPush) -> None:
         """Take a push into the queue, if it `has_place`."""
+        if self._traces:
+            self._traces.note_cause(delivery.callback.feed_id)
         self._of_feed.setdefault(delivery.callback.feed_id, deque()).append(delivery)
         self.held += len(delivery.body)
         self._waiting.append(delivery)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -60,6 +61,7 @@ from hub.web.authentication import Authenticator, RequireScope
 from hub.web.cross_origin import CrossOriginMiddleware
 from hub.web.middleware import (
     AccessLog,
+    ContinueTraces,
     CountReaders,
     LimitReads,
     LimitRequests,
@@ -93,6 +95,9 @@ from hub.web.websub.push_routes import PushRoutes
 from protocols.protocol_errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 SHOWN_PATH = 100
 
@@ -169,6 +174,7 @@ def create_application(
     streams: PageStreams | None = None,
     logs_requests: bool = False,
     origins: tuple[str, ...] = (),
+    traces: Traces | None = None,
 ) -> Starlette:
     """Create the application: all routes with all middleware.
 
@@ -178,7 +184,7 @@ def create_application(
     proves to a command that this is the hub it looks for. ``meter``: counts requests.
     ``streams``: sends changes to open pages; the caller runs it. ``logs_requests``:
     whether there is an access log. ``origins``: other origins whose pages may use the
-    API.
+    API. ``traces``: None for no traces.
     """
     limits = limits or RateLimits()
     meter = meter or RequestMeter()
@@ -355,6 +361,7 @@ def create_application(
                 if logs_requests
                 else []
             ),
+            *([Middleware(ContinueTraces, traces=traces)] if traces else []),
             Middleware(LimitReads),
             Middleware(MeasureRequests, meter=meter, clock=services.clock),
             Middleware(LoopGuard, public_url=public_url),

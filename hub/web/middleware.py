@@ -1,4 +1,5 @@
-"""Middleware for all routes: access log, meter, counts of readers, loop guard, limits.
+"""Middleware for all routes: access log, meter, counts of readers, loop guard, limits,
+traces of requests.
 
 `hub.publishing.local_topics` recognizes topics at the hub's own address, which it does
 not request. Under another name of its host, by a redirect or an IP address, the hub
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from starlette.datastructures import Headers
@@ -27,8 +28,12 @@ from hub.web.page_rendering import answer_problem
 from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import LimitHeaders, RateLimits, with_headers
 from hub.web.streams.stream_requests import STREAM_PATH, find_principal
+from protocols.http import TRACEPARENT
 from storage.errors import StorageError
 from storage.read_patience import READ_PATIENCE
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 log = structlog.get_logger()
 
@@ -218,6 +223,22 @@ class LoopGuard:
             name == b"user-agent" and self._mark.search(value)
             for name, value in scope["headers"]
         )
+
+
+class ContinueTraces:
+    """ASGI middleware: a fetch that a request asks for is linked to its
+    ``traceparent``."""
+
+    def __init__(self, app: ASGIApp, traces: Traces) -> None:
+        self._app = app
+        self._traces = traces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with self._traces.of_request(Headers(scope=scope).get(TRACEPARENT, "")):
+            await self._app(scope, receive, send)
 
 
 _LOOP = Problem(

@@ -11,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import heapq
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from storage.records import FeedId, PollReason, StoredFeed
+
+if TYPE_CHECKING:
+    from hub.runtime.telemetry import Traces
 
 MOST_WAITING = 10_000
 """Topics that wait for their turn; pings of any more are refused."""
@@ -47,7 +50,10 @@ class PingedPoller(Protocol):
 
 
 class PingQueue:
-    def __init__(self, poller: PingedPoller, clock: Clock) -> None:
+    def __init__(
+        self, poller: PingedPoller, clock: Clock, traces: Traces | None = None
+    ) -> None:
+        self._traces = traces
         self._poller = poller
         self._clock = clock
         self._buckets: TokenBuckets[FeedId] = TokenBuckets(MOST_KNOWN)
@@ -59,6 +65,8 @@ class PingQueue:
         self, feed: StoredFeed, reason: PollReason = PollReason.PINGED
     ) -> PingDecision:
         """Have the feed fetched soon; ``reason`` is shown in the feed's history."""
+        if self._traces:
+            self._traces.note_cause(feed.id)
         if feed.id in self._later or self._poller.is_pinged(feed.id):
             return PingDecision.COALESCED
         if len(self._later) + self._poller.pinged >= MOST_WAITING:

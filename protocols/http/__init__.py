@@ -22,17 +22,26 @@ from protocols.http.headers import (
 )
 from protocols.http.request_stage import RequestStage
 from protocols.http.robots import Robots, read_robots
+from protocols.http.trace_context import (
+    TRACEPARENT,
+    TraceParent,
+    format_traceparent,
+    read_traceparent,
+)
 
 __all__ = [
     "ACCEPT",
     "ACCEPT_ENCODING",
     "OCTET_STREAM",
+    "TRACEPARENT",
     "ContentType",
     "HeaderLink",
     "RequestStage",
     "Robots",
+    "TraceParent",
     "conditional_headers",
     "format_link_header",
+    "format_traceparent",
     "freshness",
     "header_url",
     "header_value",
@@ -41,6 +50,7 @@ __all__ = [
     "parse_retry_after",
     "quality",
     "read_robots",
+    "read_traceparent",
     "sendable_content_type",
     "user_agent",
 ]

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from protocols.http import HeaderLink, format_link_header, header_value
+from protocols.http import TRACEPARENT, HeaderLink, format_link_header, header_value
 from protocols.websub.signatures import sign_webhook, signature_headers
 
 SHARED_HEADERS_KEPT = 256
@@ -23,7 +23,7 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     ``missed`` are the first and last position of records that were trimmed before this
     subscriber got them. ``credits``: what is left to the subscriber's account;
     ``expires``: when the subscription does, in Unix seconds. ``is_test``: it is no
-    news, somebody tries the callback.
+    news, somebody tries the callback. ``traceparent``: the trace that it is part of.
     """
 
     topic: str
@@ -42,6 +42,7 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     expires: int | None = None
     user_agent: str = "Fanfare"
     is_test: bool = False
+    traceparent: str = ""
 
 
 def notification_id(epoch: str, position: int, subscription: int) -> str:
@@ -75,6 +76,8 @@ def delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
         headers["Fanfare-Missed"] = f"{first}-{last}"
     if delivery.is_test:
         headers["Fanfare-Test"] = "true"
+    if delivery.traceparent:
+        headers[TRACEPARENT] = delivery.traceparent
     return headers
 
 

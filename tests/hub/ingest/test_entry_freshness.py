@@ -81,7 +81,7 @@ async def test_a_new_entry_is_measured_at_its_commit_and_its_first_delivery(
     target = replace(a_target(a_feed(polling=polling)), subscribers=subscribers)
 
     await Committer(log=log, clock=clock, metrics=metrics).commit(
-        target, a_commit(clock, is_dated=is_dated)
+        target, a_commit(clock, is_dated=is_dated), clock.now()
     )
     for position in (7, 8):
         metrics.freshness.deliver(Position(position), clock.monotonic)

@@ -54,7 +54,7 @@ async def told(
         metrics=Metrics(),
     )
     with capture_logs() as lines:
-        await committer.commit(a_target(feed), commit)
+        await committer.commit(a_target(feed), commit, commit.at)
     assert all(line["feed"] == 1 for line in lines)
     return [(line["kind"], line["event"]) for line in lines]
 
