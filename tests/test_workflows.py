@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from storage.postgres.opening import LEAST_SERVER
+from tests.support.postgres_server import OTHER_SERVER
+
 ROOT = Path(__file__).parents[1]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
@@ -44,3 +47,13 @@ def test_every_python_that_the_project_names_is_tested() -> None:
     assert job["strategy"]["matrix"]["python"] == named
     assert project["requires-python"] == f">={named[0]}"
     assert any(".ci/run" in step.get("run", "") for step in job["steps"])
+
+
+def test_every_postgresql_from_the_least_on_is_tested() -> None:
+    job = read(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["postgres"]
+    versions = [int(each) for each in job["strategy"]["matrix"]["postgres"]]
+    assert versions == list(range(LEAST_SERVER // 10_000, versions[-1] + 1))
+    assert OTHER_SERVER in job["env"]
+    (run,) = [each["run"] for each in job["steps"] if "scripts/test" in str(each)]
+    for folder in run.split()[2:]:
+        assert (ROOT / folder).exists(), folder

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from threading import Event
 
+from tests.support.postgres_server import OTHER_SERVER
+
 PROGRAM = """
 from tests.support.postgres_server import shared_server
 print(shared_server().directory, flush=True)
@@ -22,7 +24,10 @@ def test_it_ends_with_the_process_that_needs_it() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={
+            **{k: value for k, value in os.environ.items() if k != OTHER_SERVER},
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+        },
     )
     with process:
         assert process.stdout is not None
