@@ -29,7 +29,7 @@ RUN = {
     "generated-clients.md": [BY_NOBODY] * 2,
     "look-after-feeds.md": ["sh"],
     "measure.md": [".ci/run, the smallest round"],
-    "monitoring.md": ["test_prometheus_finds_the_hub"],
+    "monitoring.md": ["test_prometheus_finds_the_hub", BY_NOBODY],
     "postgresql.md": [BY_NOBODY, "test_copying", BY_NOBODY, BY_NOBODY],
     "proxies.md": ["test_proxies"],
     "python-client.md": [BY_NOBODY, *["test_fanfare_client"] * 4],
