@@ -2,7 +2,8 @@
 
 Tracing makes Python half as fast. So what does one thing a hundred thousand times is
 not traced (``bulk``). Of a test with many cases only the first is, except where every
-branch is to be covered. ``COVERAGE_FILE`` says where the data go.
+branch is to be covered. A thread that lasts is traced if a traced test has started it.
+``COVERAGE_FILE`` says where the data go.
 """
 
 from __future__ import annotations
