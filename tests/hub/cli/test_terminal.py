@@ -45,6 +45,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "db backups": ((), ("--json",)),
     "db check": ((), ("--json",)),
     "db compact": ((),),
+    "db copy": (("sqlite:{folder}/feed.xml", "sqlite:{folder}/copy.db"),),
     "db restore": (("{folder}/feed.xml",),),
     "db migrate": ((),),
     "db status": ((),),
