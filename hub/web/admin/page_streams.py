@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 import structlog
@@ -38,8 +38,9 @@ from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
-MOST_SHARE: Final = 0.05
-"""The share of a core that making pages may take; above it they are made less often."""
+MOST_SHARE: Final = 0.006
+"""The share of a core that making pages may take of the event loop; above it they are
+made less often. What the database takes for them comes on top."""
 LONGEST_REST: Final = 30.0
 """The longest rest between two renderings, also after waiting for the database."""
 LONGEST_SECONDS: Final = 5.0
@@ -144,16 +145,18 @@ class PageStreams:
         self._is_check_due = False
         self._checked = self._beaten = 0.0
         self._is_closed = False
+        self._cpu = 0.0
+        """CPU seconds that pages took of the event loop since the last look began."""
         self.turn = 0
         """How many times pages were made: pages of the same turn may share facts."""
 
     async def run(self) -> None:
         while True:
             await self._come.wait()
-            began, cpu = time.monotonic(), time.process_time()
+            began, before, self._cpu = time.monotonic(), self._cpu, 0.0
             await self.look()
             spent = time.monotonic() - began
-            dear = min(time.process_time() - cpu, spent)  # threads add to CPU time
+            dear = min(self._cpu, before)  # a page is dear once, when it is opened
             rest = min(dear / MOST_SHARE - spent, LONGEST_REST)
             await self.rest(max(EVERY_SECONDS - spent, rest))
 
@@ -256,13 +259,18 @@ class PageStreams:
     async def _look_at(self, view: WatchedView) -> None:
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                page = await view.make()
+                page = await _Timed(view.make(), self._count_cpu)
         except TimeoutError:
             log.warning("watched_page_late", seconds=LONGEST_SECONDS)
         except Exception as error:
             _fail(view, error)
         else:
+            began = time.thread_time()
             _show(view, page)
+            self._count_cpu(time.thread_time() - began)
+
+    def _count_cpu(self, seconds: float) -> None:
+        self._cpu += seconds
 
     async def _end_sessions(self, now: float) -> None:
         if not self._is_check_due and now - self._checked < CHECK_SECONDS:
@@ -285,6 +293,33 @@ class PageStreams:
         for view in self._views.values():
             for each in view.watchers:
                 each.writer.write_chunk(_BEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """Awaits a page that is being made, and counts the CPU seconds that it takes of the
+    event loop, without those of others while it waits."""
+
+    making: Awaitable[Response]
+    count: Callable[[float], None]
+
+    def __await__(self) -> Generator[Any, None, Response]:
+        steps = self.making.__await__()
+        error: BaseException | None = None
+        while True:
+            began = time.thread_time()
+            try:
+                waits_for = next(steps) if error is None else steps.throw(error)
+            except StopIteration as made:
+                page: Response = made.value
+                return page
+            finally:
+                self.count(time.thread_time() - began)
+            try:
+                error = None
+                yield waits_for
+            except BaseException as thrown:  # cancelled: the page is told
+                error = thrown
 
 
 def _show(view: WatchedView, page: Response) -> None:
