@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -56,6 +57,8 @@ ROWS: Final = 50
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_ENTRIES: Final = 8
 SHOWN_RUNS: Final = 12
+DRAWN_POLLS: Final = 40
+"""Polls in the picture, with the posts since: more would not fit into 100 kB."""
 RUNS_OF_PAGE: Final = 100
 """Rows of a page of polls."""
 
@@ -129,7 +132,8 @@ class FeedPages(OperatorPages):
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id)
         history = await self._reports.history(feed_id, limit=KEPT_POLLS)
-        timeline = await self._reports.timeline(history)
+        drawn = replace(history, polls=history.polls[:DRAWN_POLLS])
+        timeline = await self._reports.timeline(drawn)
         now, viewer = self._clock.now(), viewer_of(request)
         is_drawn = viewer.recorder is None  # a week changes too slowly
         expected = expected_week(report.plan.forecast) if is_drawn else ()
