@@ -71,7 +71,8 @@ class ForkedHub:
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # its end is not told yet
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
