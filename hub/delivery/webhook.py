@@ -71,6 +71,7 @@ class SlowRequests:
         self._network = network
         self._clock = clock
         self._slow_limit = slow_limit
+        self._swept_at = clock.monotonic()
         self._fresh: dict[_Waiting, None] = {}  # in order of their start
         self._slow: dict[_Waiting, None] = {}  # in the order in which they became slow
 
@@ -104,8 +105,14 @@ class SlowRequests:
             self._slow.pop(waiting, None)
 
     def sweep(self) -> None:
-        """Report requests that have waited for a second, or cut them short."""
-        latest = self._clock.monotonic() - SLOW_SECONDS
+        """Report requests that had waited for a second at the former sweep, or cut
+        them short.
+
+        Answers that came since then have been read: a process that stood still, or
+        that gets little time, takes nobody for slow whose answer is there.
+        """
+        latest = self._swept_at - SLOW_SECONDS
+        self._swept_at = self._clock.monotonic()
         for waiting in list(self._fresh):
             if waiting.since > latest:
                 return

@@ -298,7 +298,7 @@ _OF_LOG: Final = (
         "attempts",
         "id",
         "id int, subscription_id int, position int, at int, status int,"
-        " milliseconds int, error text, host text, details bytes",
+        " milliseconds int, error text, host text, details bytes, reason int",
         is_numbered=True,
     ),
     _table(

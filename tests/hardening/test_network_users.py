@@ -81,6 +81,7 @@ OPENING = {
     "hub.web.server.http_server": "listens",
     "hub.main": "listens",
     "hub.runtime.service_manager": "tells the program that started the hub",
+    "storage.copying.postgres_copies": "asks what this machine is called",
     "hub.cli.hub_client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",
     "hub.client.fanfare_client.requested_calls": "runs in others' programs",

@@ -162,6 +162,8 @@ async def test_a_hanging_request_leaves_its_origin_after_a_second() -> None:
     await asyncio.sleep(0)
     scene.clock.advance(1.0)
     scene.slow_requests.sweep()
+    assert scene.aside == 0
+    scene.slow_requests.sweep()
     assert scene.aside == 1
     callback.gate.set()
     assert (await posting).status == 503

@@ -54,7 +54,9 @@ class Scene:
         return await self.slow_requests.send(REQUEST, on_slow, is_doubtful=is_doubtful)
 
     def pass_time(self, seconds: float) -> None:
+        """Of which the second sweep takes account."""
         self.clock.advance(seconds)
+        self.slow_requests.sweep()
         self.slow_requests.sweep()
 
 
@@ -65,6 +67,16 @@ async def test_an_answer_within_a_second_moves_nobody_aside() -> None:
     scene.network.answers[0].set_result(ANSWER)
     assert await sending == ANSWER
     scene.pass_time(5.0)
+    assert scene.aside == []
+
+
+async def test_what_was_answered_while_the_hub_stood_still_is_not_slow() -> None:
+    scene = Scene(slow_limit=0)
+    sending = await scene.send("quick")
+    scene.clock.advance(30.0)
+    scene.network.answers[0].set_result(ANSWER)
+    scene.slow_requests.sweep()
+    assert await sending == ANSWER
     assert scene.aside == []
 
 

@@ -33,7 +33,7 @@ NO_TIMES = frozenset(
     last_position
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified owner pace page_id pages pending popularity porn_rank
-    own_period place_id position private queries rank refused removed revision
+    own_period place_id position private queries rank reason refused removed revision
     skip_after skip_to version
     source_id stamp status subscribers subscription_id tail target_id token_id
     topic_id total tried_to turn
