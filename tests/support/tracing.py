@@ -2,7 +2,8 @@
 
 Tracing makes Python half as fast. So what does one thing a hundred thousand times is
 not traced (``bulk``). Of a test with many cases only the first is, except where every
-branch is to be covered. A thread that lasts is traced if a traced test has started it.
+branch is to be covered. A thread that lasts is traced until the first test that is not,
+so none of ``tests/hub/core`` is ``bulk``: sites are read in such a thread.
 ``COVERAGE_FILE`` says where the data go.
 """
 

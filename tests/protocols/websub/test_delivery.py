@@ -89,6 +89,13 @@ def test_a_test_is_marked() -> None:
     assert headers["Fanfare-Test"] == "true"
 
 
+def test_the_span_that_sends_it_is_named() -> None:
+    assert "traceparent" not in delivery_headers(DELIVERY)
+    parent = f"00-{'1' * 32}-{'2' * 16}-01"
+    headers = delivery_headers(replace(DELIVERY, traceparent=parent))
+    assert headers["traceparent"] == parent
+
+
 def test_one_delivery_leaves_nothing_behind_for_the_next() -> None:
     first = delivery_headers(replace(DELIVERY, secret="s", retries=1))
     first["Link"] = "altered"

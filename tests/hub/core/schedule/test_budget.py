@@ -41,7 +41,6 @@ def run(price: float, budget: Budget, days: float) -> tuple[float, Spending]:
     return late / (days / 3) / len(rates), spending
 
 
-@pytest.mark.bulk
 @pytest.mark.parametrize("first_price", [3, 75, 3_000])
 @pytest.mark.parametrize(
     "budget",

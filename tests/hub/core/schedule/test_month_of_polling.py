@@ -32,8 +32,6 @@ SIZE = 10  # entries in a document
 SETTLED = timedelta(minutes=16)
 """After the first request a feed is new no more."""
 
-pytestmark = pytest.mark.bulk
-
 
 @dataclass(frozen=True)
 class Request:
