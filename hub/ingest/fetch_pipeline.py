@@ -96,16 +96,18 @@ class FetchPipeline:
             request = self._request(target, allowance)
             causes = self.traces.take_causes(target.feed.id) if self.traces else ()
             fetched = await self.fetcher.fetch(request)
-        error = "not committed"
+        is_lost = True
         try:
             visit = await self._commit_fetched(
                 target, request, fetched, reason, allowance
             )
-            fetched, error = visit.fetched, ""
+            fetched, is_lost = visit.fetched, False
             return visit
         finally:
             if self.traces:
-                self.traces.tell_fetch(target.feed.id, reason, fetched, causes, error)
+                self.traces.tell_fetch(
+                    target.feed.id, reason, fetched, causes, is_lost=is_lost
+                )
 
     async def _commit_fetched(
         self,

@@ -62,7 +62,7 @@ SERVICE: Final = "fanfare"
 """The name of the service, unless ``OTEL_SERVICE_NAME`` gives another one."""
 END_SECONDS: Final = 1.0
 """Seconds that the end of the hub waits for the last spans to be sent."""
-MOST_PUBLISHED: Final = 10_000
+MOST_FEEDS: Final = 10_000
 """Feeds of which it is remembered whose request asks for their next fetch."""
 MOST_CAUSES: Final = 8
 """Requests that one fetch is linked to."""
@@ -136,7 +136,7 @@ class DeliverySpan:
         """End the span with what the callback answered."""
         error = "" if reply.verdict is Verdict.DELIVERED else reply.error
         _note_answer(self._span, reply.status, error)
-        _end(self._span, error, self._clock.now())
+        _end(self._span, bool(error), self._clock.now())
 
 
 class Traces:
@@ -151,7 +151,7 @@ class Traces:
         self._epoch = epoch
         self._ids = _PlannedIds()
         self._causes: BoundedDict[FeedId, tuple[TraceParent, ...]] = BoundedDict(
-            MOST_PUBLISHED
+            MOST_FEEDS
         )
         resource = Resource({"service.version": hub.__version__})
         named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in (
@@ -220,11 +220,12 @@ class Traces:
         reason: PollReason,
         fetched: Fetched,
         causes: Sequence[TraceParent],
-        error: str = "",
+        *,
+        is_lost: bool = False,
     ) -> None:
         """Tell of a visit that is over, and of the request that it made.
 
-        ``error``: why it was not committed.
+        ``is_lost``: it was not committed.
         """
         trace = trace_of_fetch(self._epoch, feed_id, fetched.at)
         span = self._begin(
@@ -238,7 +239,7 @@ class Traces:
         )
         if not (fetched.is_pushed or fetched.is_partial):
             self._tell_request(trace, feed_id, fetched)
-        _end(span, error or fetched.error, self._clock.now())
+        _end(span, is_lost or bool(fetched.error), self._clock.now())
 
     def _tell_request(
         self, trace: FetchTrace, feed_id: FeedId, fetched: Fetched
@@ -254,7 +255,7 @@ class Traces:
             "GET", parent, fetched.started, attributes, kind=SpanKind.CLIENT
         )
         _note_answer(span, fetched.status, fetched.error)
-        _end(span, fetched.error, fetched.at)
+        _end(span, bool(fetched.error), fetched.at)
 
     @contextmanager
     def committing(self, commit: FetchCommit, fetched_at: datetime) -> Iterator[None]:
@@ -268,12 +269,10 @@ class Traces:
         trace = trace_of_fetch(self._epoch, feed_id, commit.at)
         visit = trace_of_fetch(self._epoch, feed_id, fetched_at)
         is_first = visit == trace
-        begun, error = self._clock.now(), ""
+        begun, has_failed = self._clock.now(), True
         try:
             yield
-        except Exception as failure:
-            error = type(failure).__name__
-            raise
+            has_failed = False
         finally:
             span = self._begin(
                 "commit",
@@ -288,7 +287,7 @@ class Traces:
                 trace_id=trace.id,
                 links=[] if is_first else [Link(self._context(visit, visit.fetch))],
             )
-            _end(span, error, self._clock.now())
+            _end(span, has_failed, self._clock.now())
 
     # --- deliveries ---
 
@@ -384,9 +383,10 @@ def _note_answer(span: Span, status: int, error: str) -> None:
         span.set_attribute("error.type", str(status) if status >= 300 else "_OTHER")
 
 
-def _end(span: Span, error: str, at: datetime) -> None:
-    if error:
-        span.set_status(Status(StatusCode.ERROR, error))
+def _end(span: Span, has_failed: bool, at: datetime) -> None:
+    """The status has no text: reasons quote URLs and what publishers wrote."""
+    if has_failed:
+        span.set_status(Status(StatusCode.ERROR))
     span.end(_nanoseconds(at))
 
 

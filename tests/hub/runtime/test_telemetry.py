@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.runtime.telemetry import Traces
@@ -64,6 +65,22 @@ async def test_an_event_of_the_hub_begins_its_own_trace() -> None:
 
     (span,) = exporter.get_finished_spans()
     assert span.parent is None
+
+
+async def test_a_failure_is_told_without_the_words_of_its_reason() -> None:
+    exporter = InMemorySpanExporter()
+    traces = Traces(exporter, ManualClock(), "epoch")
+    fetches = traces.of_records([EARLIER])
+    span = traces.begin_delivery(fetches, a_subscription(), [], retries=0)
+
+    span.end(replace(DELIVERED, status=502, error="502 of https://you.example/?secret"))
+    await traces.close()
+
+    (told,) = exporter.get_finished_spans()
+    assert told.status.status_code is StatusCode.ERROR
+    assert told.attributes is not None
+    assert told.attributes["error.type"] == "502"
+    assert "secret" not in told.to_json()
 
 
 async def test_what_is_not_sampled_is_not_sent_and_tells_callbacks_so(
