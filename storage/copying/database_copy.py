@@ -88,8 +88,7 @@ class ReadTables(Protocol):
 
 
 class CopySource(ReadTables, Protocol):
-    @property
-    def origin(self) -> CopyOrigin: ...
+    engine: str
 
     @property
     def key(self) -> bytes | None:
@@ -133,8 +132,9 @@ def copy_tables(
     """Raises `StorageError`: `DatabaseUnusable` if the target is something else, or the
     source has changed since the copy was begun; `CopyDiffers`."""
     box = None if source.key is None else SecretBox(source.key)
-    begun = target.begin(source.origin, box)
-    if not begun.is_same(source.origin):
+    origin = _origin_of(source)
+    begun = target.begin(origin, box)
+    if not begun.is_same(origin):
         raise DatabaseUnusable(
             target.location,
             f"this is an unfinished copy of {begun.location}, not of {source.location}",
@@ -152,6 +152,16 @@ def copy_tables(
         tables=sum(each.rows > 0 for each in known.values()),
         epoch=hub.epoch,
         is_copy=hub.is_copy,
+    )
+
+
+def _origin_of(source: CopySource) -> CopyOrigin:
+    hub = source.hub()
+    return CopyOrigin(
+        location=source.location,
+        engine=source.engine,
+        key_check=hub.key_check,
+        epoch=hub.epoch,
     )
 
 

@@ -109,6 +109,8 @@ class PostgresTables:
 
 
 class PostgresSource(PostgresTables):
+    engine = "postgresql"
+
     def __init__(
         self,
         settings: ConnectionSettings,
@@ -137,16 +139,6 @@ class PostgresSource(PostgresTables):
             " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
         )
         return int(size)
-
-    @property
-    def origin(self) -> CopyOrigin:
-        hub = self.hub()
-        return CopyOrigin(
-            location=self.location,
-            engine="postgresql",
-            key_check=hub.key_check,
-            epoch=hub.epoch,
-        )
 
     def hub(self) -> CopiedHub:
         ((*found, is_elsewhere, days),) = self._read(_HUB)
@@ -371,11 +363,14 @@ def _connect(settings: ConnectionSettings) -> _Connection:
 class CopyTerm:
     """This command as the one node of a database, until its end."""
 
-    def __init__(self, settings: ConnectionSettings) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, *, renewal_seconds: float = TERM_SECONDS / 5
+    ) -> None:
         self._settings = settings
+        self._renewal_seconds = renewal_seconds
         self._incarnation = -1 - randbits(62)  # no hub has one below 0
         self._ended = threading.Event()
-        self._is_lost = False
+        self._loss = ""
 
     @contextmanager
     def held(self) -> Iterator[CopyTerm]:
@@ -394,12 +389,9 @@ class CopyTerm:
                 self._leave(connection)
 
     def require(self) -> None:
-        """Raises `StorageError` if another node has taken over."""
-        if self._is_lost:
-            raise StorageError(
-                f"{self._settings.name}: another hub or copy has begun to use this"
-                " database"
-            )
+        """Raises `StorageError` if another node has taken over, or may have."""
+        if self._loss:
+            raise StorageError(f"{self._settings.name}: {self._loss}")
 
     def _join(self, connection: _Connection) -> None:
         until = time.monotonic() + _PATIENCE
@@ -420,14 +412,15 @@ class CopyTerm:
             time.sleep(0.5)
 
     def _renew(self, connection: _Connection) -> None:
-        """One that could not be renewed in time goes on, unless others have joined."""
-        while not self._ended.wait(TERM_SECONDS / 5):
+        """A late renewal counts, unless others have joined."""
+        while not self._ended.wait(self._renewal_seconds):
             try:
                 changed = connection.execute(_RENEW, (TERM_SECONDS, self._incarnation))
-            except psycopg.Error:
-                return  # the work itself finds out
+            except psycopg.Error as error:
+                self._loss = str(read_failure(error))
+                return
             if not changed.rowcount:
-                self._is_lost = True
+                self._loss = "another hub or copy has begun to use this database"
                 return
 
     def _leave(self, connection: _Connection) -> None:

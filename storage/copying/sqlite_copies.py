@@ -105,6 +105,8 @@ class SqliteTables:
 
 
 class SqliteSource(SqliteTables):
+    engine = "sqlite"
+
     def __init__(
         self, path: Path, connection: sqlite3.Connection, key: bytes | None
     ) -> None:
@@ -114,16 +116,6 @@ class SqliteSource(SqliteTables):
     def size(self) -> int:
         with self._reading():
             return database_bytes(self._path)
-
-    @property
-    def origin(self) -> CopyOrigin:
-        hub = self.hub()
-        return CopyOrigin(
-            location=self.location,
-            engine="sqlite",
-            key_check=hub.key_check,
-            epoch=hub.epoch,
-        )
 
     def hub(self) -> CopiedHub:
         ((*found, is_copy, days),) = self._read(_HUB)

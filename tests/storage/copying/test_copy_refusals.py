@@ -14,8 +14,10 @@ import psycopg
 import pytest
 
 from storage.copying import copy_content
+from storage.copying.postgres_copies import CopyTerm
 from storage.database_url import open_storage
-from storage.errors import DatabaseUnusable, StorageFull
+from storage.errors import DatabaseUnusable, StorageError, StorageFull
+from storage.postgres.opening import prepare_to_copy
 from storage.postgres.schema import latest_schema
 from storage.records import NewNode
 from storage.secrets import create_key, key_path
@@ -61,6 +63,13 @@ def execute(location: str, statement: str) -> None:
         connection.execute(statement)
 
 
+async def until_lost(term: CopyTerm) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            term.require()
+            await asyncio.sleep(0.01)
+
+
 async def test_a_hub_on_either_side(path: Path, location: str, tmp_path: Path) -> None:
     running = await open_storage(f"sqlite:{path}")
     try:
@@ -97,6 +106,19 @@ async def test_a_hub_at_a_server(
 
     assert told.endswith("another hub (there) is using this database; stop it first")
     assert not new.exists()
+
+
+async def test_a_copy_ends_if_its_term_cannot_be_renewed(location: str) -> None:
+    settings = await prepare_to_copy(location, is_target=False)
+    with CopyTerm(settings, renewal_seconds=0.01).held() as term:
+        term.require()
+        execute(
+            location,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        with pytest.raises(StorageError, match="terminating connection"):
+            await until_lost(term)
 
 
 async def test_a_target_that_is_in_use_already(path: Path, location: str) -> None:
