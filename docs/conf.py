@@ -4,16 +4,13 @@
 ``index.md`` lists.
 """
 
-import sys
 from pathlib import Path
 
+from hub import __version__ as release
+from scripts.manual_contents import read_contents
+from scripts.manual_reference import with_made_parts
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
-from hub import __version__ as release  # noqa: E402
-from scripts.manual_contents import read_contents  # noqa: E402
-from scripts.manual_reference import with_made_parts  # noqa: E402
-
 project = "Fanfare"
 version = release
 extensions = ["myst_parser"]

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 class Size(Enum):
     """How much of everything a bench takes."""
 
-    FULL = auto()  # what docs/reference/measurements.md tells
+    FULL = auto()  # what docs/performance.md tells
     QUICK = auto()  # for a look
     SMALLEST = auto()  # figures mean nothing; whether it still runs
 
