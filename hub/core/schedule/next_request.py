@@ -60,7 +60,9 @@ def next_validators(polling: Polling, fetched: Fetched) -> Validators | None:
     was not read whole changes none: its 304 would stand for a body nobody has.
     """
     known = polling.validators
-    if fetched.error or _is_outdated(polling, fetched):
+    last = polling.last_fetch
+    is_outdated = last is not None and fetched.at < last  # a newer answer set them
+    if fetched.error or is_outdated:
         return known
     if fetched.status == 304:
         if known is None:
@@ -79,11 +81,6 @@ def next_validators(polling: Polling, fetched: Fetched) -> Validators | None:
     return Validators(
         url=fetched.url, etag=fetched.etag, last_modified=fetched.last_modified
     )
-
-
-def _is_outdated(polling: Polling, fetched: Fetched) -> bool:
-    """Whether a newer answer has set the validators already."""
-    return polling.last_fetch is not None and fetched.at < polling.last_fetch
 
 
 PERMANENT = (301, 308)

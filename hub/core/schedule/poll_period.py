@@ -65,6 +65,8 @@ BACKUP_FACTOR = 12
 """A feed that is pushed is polled so many times as rarely, in case the hub fails."""
 
 
+LARGE_BODY, SIZEABLE_BODY = 1_048_576, 262_144
+"""Bytes of a document that a server without 304 sends whole with every poll."""
 RESOURCE_FLOOR = 300.0
 """The least seconds between two polls of a topic that is not a feed."""
 
@@ -218,28 +220,23 @@ def plan(
         settling += min(JITTER * settling, spread) * (1 + jitter) / 2
         if settling < wait:
             wait, reason = settling, PollReason.SETTLING_IN
-    terms.append(_seconds("period", period, "between two polls, before jitter"))
-    planned = now + _span(wait)
+    terms.append(("period", period, "s", "between two polls, before jitter"))
+    planned = now + timedelta(seconds=wait)
     earliest = _after_server_floors(polling, rules, now, planned, terms)
     next_fetch = after_skipped(polling.hints, earliest)
     if next_fetch > earliest:
-        next_fetch += _span(abs(jitter) * SKIP_SPREAD)
+        next_fetch += timedelta(seconds=abs(jitter) * SKIP_SPREAD)
         moved = (next_fetch - earliest).total_seconds()
-        terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
+        terms.append(("skip", moved, "s", "to the end of skipHours and skipDays"))
+    if next_fetch > planned and not polling.failures:
+        reason = PollReason.HELD_BACK  # as server or document ask
     return Plan(
         period=period,
         next_fetch=next_fetch,
-        reason=_reason(reason, is_later=next_fetch > planned),
+        reason=reason,
         noted=tuple(terms),
         forecast=forecast,
     )
-
-
-def _reason(planned: PollReason, *, is_later: bool) -> PollReason:
-    """Why the next poll is made. ``is_later``: it waits longer than planned, as server
-    or document ask."""
-    is_retry = planned is PollReason.RETRY_AFTER_FAILURE
-    return PollReason.HELD_BACK if is_later and not is_retry else planned
 
 
 def _wanted(
@@ -263,7 +260,7 @@ def _wanted(
             "worth a poll (θ)",
         ),
         ("weight", weight, "", "by its subscribers (w = 1 + log2 of them)"),
-        _seconds("wanted", wanted, "until so much has waited (w ∫ λ(s)(t - s) ds = θ)"),
+        ("wanted", wanted, "s", "until so much has waited (w ∫ λ(s)(t - s) ds = θ)"),
     )
     return wanted
 
@@ -279,7 +276,7 @@ def _floor(
     if polling.is_resource and floor < RESOURCE_FLOOR:
         floor, note = RESOURCE_FLOOR, "a resource that is not a feed"
     floor = min(floor, rules.max_period)
-    terms.append(_seconds("floor", floor, note))
+    terms.append(("floor", floor, "s", note))
     return floor
 
 
@@ -292,10 +289,20 @@ def _earned_floor(
     """
     is_fast = rate >= rules.fast_rate
     if not polling.answers_304:
-        is_short = 0 < _freshness(polling) < rules.earned_floor
+        declared = 0.0  # seconds that the last good answer was declared fresh for
+        if polling.fresh_until is not None and polling.last_success is not None:
+            declared = (polling.fresh_until - polling.last_success).total_seconds()
+        is_short = 0 < declared < rules.earned_floor
         if polling.validators is not None and is_fast and is_short:
             return rules.min_period, "posts all the time, with a max-age below 15 min"
-        return _unconditional_floor(polling.body_bytes, rules)
+        if polling.body_bytes >= LARGE_BODY:
+            return 3 * rules.default_floor, "no 304 yet, and a document of 1 MB or more"
+        if polling.body_bytes >= SIZEABLE_BODY:
+            return (
+                2 * rules.earned_floor,
+                "no 304 yet, and a document of 256 kB or more",
+            )
+        return rules.earned_floor, "no 304 yet"
     if is_fast:
         return rules.min_period, "can answer 304, and posts all the time"
     if rate >= rules.expected_rate:
@@ -303,20 +310,6 @@ def _earned_floor(
     if habit >= AWAKE:
         return rules.earned_floor, "can answer 304, and is not asleep"
     return rules.default_floor, "asleep at this hour"
-
-
-LARGE_BODY, SIZEABLE_BODY = 1_048_576, 262_144
-"""Bytes of a document that a server without 304 sends whole with every poll."""
-
-
-def _unconditional_floor(body_bytes: int, rules: PollingRules) -> tuple[float, str]:
-    """The shortest period of a feed whose server never answered 304: by what a poll
-    costs it."""
-    if body_bytes >= LARGE_BODY:
-        return 3 * rules.default_floor, "no 304 yet, and a document of 1 MB or more"
-    if body_bytes >= SIZEABLE_BODY:
-        return 2 * rules.earned_floor, "no 304 yet, and a document of 256 kB or more"
-    return rules.earned_floor, "no 304 yet"
 
 
 PROMISE_PRICE = 5_000.0
@@ -340,22 +333,15 @@ def _promised(
     if rate >= rules.earning_rate and rules.promised_awake < longest:
         longest, note = rules.promised_awake, "while it is awake"
     longest *= sqrt(max(1.0, price / PROMISE_PRICE))
-    terms.append(_seconds("promised", longest, note))
+    terms.append(("promised", longest, "s", note))
     return longest
-
-
-def _freshness(polling: Polling) -> float:
-    """Seconds that the last good answer was declared fresh for; 0 if it was not."""
-    if polling.fresh_until is None or polling.last_success is None:
-        return 0.0
-    return (polling.fresh_until - polling.last_success).total_seconds()
 
 
 def _backup(period: float, rules: PollingRules, terms: list[_Noted]) -> float:
     """ "poll at max(24 h, 12 x policy) while push works", within what is allowed."""
     rare = max(rules.backup_period, BACKUP_FACTOR * period)
     rare = max(period, min(rare, rules.max_period))
-    terms.append(_seconds("pushed", rare, "its hub pushes new entries"))
+    terms.append(("pushed", rare, "s", "its hub pushes new entries"))
     return rare
 
 
@@ -369,9 +355,9 @@ def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:
     for name, wish in wishes:
         if is_believed(wish, wanted):
             longest = max(longest, wish)
-            terms.append(_seconds(name, wish, "requested by the feed"))
+            terms.append((name, wish, "s", "requested by the feed"))
         elif wish:
-            terms.append(_seconds(name, wish, "ignored: it posts far more often"))
+            terms.append((name, wish, "s", "ignored: it posts far more often"))
     return longest
 
 
@@ -382,7 +368,7 @@ def _paused(
     share = (1 + jitter) / 2
     spread = max(pause.longest - pause.shortest, JITTER * pause.shortest)
     wait = pause.shortest + spread * share
-    terms.append(_seconds("backoff", pause.longest, pause.why))
+    terms.append(("backoff", pause.longest, "s", pause.why))
     return max(pause.longest, rules.min_period), max(wait, rules.min_period)
 
 
@@ -411,7 +397,7 @@ def _settling_in(
         wait, note = SETTLING_BUSY, f"polled every minute at first, because {why}"
     least = RESOURCE_FLOOR if polling.is_resource else SETTLING_BUSY
     wait = min(max(wait, least, rules.min_period), rules.max_period)
-    terms.append(_seconds("settling", wait, note))
+    terms.append(("settling", wait, "s", note))
     return wait
 
 
@@ -437,19 +423,11 @@ def _after_server_floors(
     for name, until, longest, note in floors:
         if until is None or until <= now:
             continue
-        until = min(until, now + _span(longest))
+        until = min(until, now + timedelta(seconds=longest))
         planned = max(planned, until)
         left = (until - now).total_seconds()
-        terms.append(_seconds(name, left, f"{note}: not polled before"))
+        terms.append((name, left, "s", f"{note}: not polled before"))
     return planned
-
-
-def _seconds(name: str, value: float, note: str) -> _Noted:
-    return name, value, "s", note
-
-
-def _span(seconds: float) -> timedelta:
-    return timedelta(seconds=seconds)
 
 
 # --- what a document asks for --------------------------------------------------------

@@ -72,20 +72,21 @@ def count_posts(
     Otherwise it counts half-way between the poll that did not show it and this one.
     """
     since = last_success or at
-    halfway = _halfway(since, at)
+    halfway = since + (at - since) / 2
     posts = []
     for entry in new:
         date = entry.published
         is_likely = date is not None and since - LATE_DATES < date <= at
         posts.append(date if date and is_likely else halfway)
-    return with_posts(posting, sorted(post.timestamp() for post in posts), at)
+    return with_posts(posting, sorted(map(datetime.timestamp, posts)), at)
 
 
 def count_change(
     posting: Posting, last_success: datetime | None, at: datetime
 ) -> Posting:
     """Add one post without a date: a topic that is not a feed has changed."""
-    return with_posts(posting, [_halfway(last_success or at, at).timestamp()], at)
+    since = last_success or at
+    return with_posts(posting, [(since + (at - since) / 2).timestamp()], at)
 
 
 def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Posting:
@@ -125,10 +126,6 @@ def _shares(seconds: Sequence[float]) -> list[float]:
         shares.append(1 / together)
         last = post
     return shares
-
-
-def _halfway(since: datetime, at: datetime) -> datetime:
-    return since + (at - since) / 2
 
 
 def posting_rate(posting: Posting, now: datetime) -> float:
