@@ -177,17 +177,11 @@ def _spaced(text: str) -> str:
 
 def _digest(parts: Iterable[str]) -> str:
     """Hash each part after its length, so that no two lists give the same input."""
-    framed = "".join(f"{len(part)}:{part}" for part in parts)
-    return _sha256(framed.encode("utf-8", "surrogatepass"))
-
-
-def _sha256(text: bytes) -> str:
-    """Hash a text, in pieces if it is short.
-
-    While hashlib works on a small piece, it does not let other threads run. That takes
-    less time than waking them up, after which they would have to wait again
-    (`hub.runtime.offloading`).
-    """
+    framed = "".join([f"{len(part)}:{part}" for part in parts])
+    text = framed.encode("utf-8", "surrogatepass")
+    # A short text is hashed in pieces: while hashlib works on a small one, it does not
+    # let other threads run. That takes less time than waking them up, after which they
+    # would have to wait again (`hub.runtime.offloading`).
     if len(text) <= _SILENT_BYTES or len(text) > LONGEST_PIECE:
         return sha256(text).hexdigest()
     digest = sha256()

@@ -124,11 +124,9 @@ def _read_unknown(
     if not any(here):
         return None
     is_known = [each is not None for each in here]
-    if not all(
-        known_here or is_whole(document.body, slices, number)
-        for number, known_here in enumerate(is_known)
-    ):
-        return None
+    for number, known_here in enumerate(is_known):
+        if not known_here and not is_whole(document.body, slices, number):
+            return None
     parts = replace_known(document.body, slices, is_known)
     parsed = _read_parts(document, parts, PassedOver.of(here), known, context)
     if parsed is None or parsed.outline is None:

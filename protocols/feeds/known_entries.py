@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, starmap
 from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
@@ -25,7 +25,6 @@ from protocols.model import Entry, Feed, IdSource, Outline, ParsedFeed
 _HEADER: Final = struct.Struct("<QQI")
 _ROW: Final = "QQ?"
 _LAYOUT: Final = struct.Struct(f"<{_ROW}")
-_SITE_RELATIONS: Final = ("alternate", "self")
 
 
 class KnownSlice(NamedTuple):
@@ -36,6 +35,9 @@ class KnownSlice(NamedTuple):
     slice: int
     key: int
     is_link: bool
+
+
+_UNKNOWN: Final = KnownSlice(0, 0, False)
 
 
 class PassedOver(Struct, frozen=True):
@@ -54,14 +56,11 @@ class PassedOver(Struct, frozen=True):
 
     @classmethod
     def of(cls, here: Sequence[KnownSlice | None]) -> PassedOver:
-        met = [each for each in here if each is not None]
-        return cls(
-            tuple(each.slice if each else 0 for each in here),
-            tuple(each.key if each else 0 for each in here),
-            len(met),
-            frozenset(each.key for each in met),
-            frozenset(each.key for each in met if each.is_link),
-        )
+        rows = [each or _UNKNOWN for each in here]
+        slices, keys, are_links = zip(*rows, strict=True) if rows else ((), (), ())
+        known = frozenset(keys) - {0}
+        links = frozenset(compress(keys, are_links))
+        return cls(slices, keys, len(here) - keys.count(0), known, links)
 
     def is_apart_from(self, parsed: ParsedFeed) -> bool:
         """Whether the entries that were read and the known ones do not affect each
@@ -73,9 +72,9 @@ class PassedOver(Struct, frozen=True):
         count = len(self.keys)
         if parsed.deletions or len(parsed.entries) + self.count != count:
             return False
-        keys = self.known.union(fingerprint(each.key) for each in parsed.entries)
-        return len(keys) == count and not any(
-            _own_link(entry) in self.links for entry in parsed.entries
+        keys = self.known.union([fingerprint(each.key) for each in parsed.entries])
+        return len(keys) == count and self.links.isdisjoint(
+            map(_own_link, parsed.entries)
         )
 
 
@@ -124,13 +123,7 @@ def pack_known(
 ) -> bytes:
     """Pack known entries. The first ``count`` of them make up the region."""
     header = _HEADER.pack(setting, region, count)
-    return header + b"".join(_LAYOUT.pack(*each) for each in slices)
-
-
-def known_region(packed: bytes) -> int:
-    """The region's hash in bytes of `pack_known`."""
-    _, region, _ = _HEADER.unpack_from(packed)
-    return int(region)
+    return header + b"".join(starmap(_LAYOUT.pack, slices))
 
 
 class EntryLocation(Struct, frozen=True):
@@ -169,15 +162,15 @@ def setting_of(
     That is the names and namespaces around it, bases and languages, and what it
     inherits from the head; the head's other fields may change.
     """
-    sites = (
-        next((link.href for link in feed.links if link.rel == rel), "")
-        for rel in _SITE_RELATIONS
-    )
+    site: dict[str, str] = {}
+    for link in feed.links:
+        site.setdefault(link.rel, link.href)
     parts = (
         context.url,
         declaration,
         place.inherited,
-        *sites,
+        site.get("alternate", ""),
+        site.get("self", ""),
         feed.language,
         feed.rights,
         feed.authors,

@@ -14,7 +14,7 @@ from hashlib import sha1
 from itertools import pairwise
 from typing import Final
 
-from protocols.feeds.known_entries import known_region
+from protocols.feeds.known_entries import KnownSlices
 from protocols.feeds.limits import MAX_TEXT_BYTES
 from protocols.identity import checksum
 
@@ -43,18 +43,20 @@ def cut(body: bytes, name: bytes, most: int) -> Slices | None:
     if not 0 < len(starts) <= most:
         return None
     end_tag = b"</" + name
-    spans = []
+    spans, hashes = [], []
+    view = memoryview(body)
     for start, limit in zip(starts, (*starts[1:], len(body)), strict=True):
         last = body.rfind(end_tag, start, limit)
         end = body.find(b">", last, limit) + 1
         if last < 0 or not end:
             return None
         spans.append((start, end))
-    view = memoryview(body)
-    hashes = tuple(_hash(view[start:end]) for start, end in spans)
+        # SHA-1 starts faster than `checksum`: most slices are short.
+        digest = sha1(view[start:end], usedforsecurity=False).digest()
+        hashes.append(int.from_bytes(digest[:8], "little"))
     if len(set(hashes)) < len(hashes):
         return None
-    return Slices(name, tuple(spans), hashes)
+    return Slices(name, tuple(spans), tuple(hashes))
 
 
 def cut_out(body: bytes, name: bytes) -> Slices | None:
@@ -134,12 +136,6 @@ def _hash_region(body: bytes, start: int, end: int) -> int:
     return int.from_bytes(checksum(memoryview(body)[start:end])[:8], "little")
 
 
-def _hash(slice: memoryview) -> int:
-    """A hash by SHA-1, which starts faster than `checksum`: most slices are short."""
-    digest = sha1(slice, usedforsecurity=False).digest()
-    return int.from_bytes(digest[:8], "little")
-
-
 _ENTRY_NAMES: Final[Mapping[str, bytes]] = {
     "feed": b"entry",
     "rdf": b"item",
@@ -160,7 +156,7 @@ def find_region(body: bytes, root: str, known: bytes | None) -> Slices | None:
 
     ``known`` is packed by `pack_known`; that document was read without any repair.
     """
-    region = known_region(known) if known else 0
+    region = KnownSlices.unpack(known).region if known else 0
     name = entry_name(body, root) if region else None
     found = cut_out(body, name) if name else None
     return found if found and found.hashes == (region,) else None

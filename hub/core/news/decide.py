@@ -11,7 +11,6 @@ the next day if they are still there.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from typing import TypedDict
 
 from msgspec import structs
@@ -49,8 +48,8 @@ from hub.core.schedule.next_request import source_resource
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history
 from hub.core.status.freshness import with_delays
-from protocols.model import Entry, FeedFormat, ParsedFeed
-from storage.records import FetchCommit, Polling, Posting
+from protocols.model import FeedFormat, ParsedFeed
+from storage.records import FetchCommit, Polling
 
 
 def decide(decision: Decision) -> FetchCommit:
@@ -141,13 +140,17 @@ def _polling(
 ) -> Polling:
     before, fetched = decision.polling, decision.fetched
     is_addition = decision.is_addition
+    if news.is_baseline:
+        posting = posting_history(news.new, fetched.at)
+    else:
+        posting = count_posts(before.posting, news.new, before.last_success, fetched.at)
     return replace(
-        succeeded(decision, _count(news)),
+        succeeded(decision, news.notified),
         body_hash=_body_hash(decision),
         body_error="",
         unchanged=0,
         hints=document.hints,
-        posting=_posting(before, news, fetched.at),
+        posting=posting,
         entry_count=before.entry_count if is_addition else document.entry_count,
         found_at=source_resource(decision.target.feed.url, fetched),
         unlisted=before.unlisted if is_addition else document.feed.unlisted,
@@ -158,17 +161,6 @@ def _polling(
     )
 
 
-def _posting(before: Polling, news: EntryDiff, at: datetime) -> Posting:
-    if news.is_baseline:
-        return posting_history(news.new, at)
-    return count_posts(before.posting, news.new, before.last_success, at)
-
-
-def _count(news: EntryDiff) -> int:
-    """The number of entries that subscribers are notified of."""
-    return 0 if news.is_baseline else len(news.new)
-
-
 def _news_commit(
     decision: Decision, polling: Polling, document: ParsedFeed, news: EntryDiff
 ) -> FetchCommit:
@@ -176,13 +168,18 @@ def _news_commit(
     commit = quiet_commit(
         decision,
         polling,
-        new=_count(news),
+        new=news.notified,
         title=title,
         remarks=remarks(news, document),
     )
     status = decision.status(commit.polling, commit.next_fetch, title)
     slices = remember(target.slices, document, news.sightings, decision.reader)
-    is_notified = partial(_is_notified, decision, commit.polling)
+    news_of_feed = news_records(
+        news,
+        status,
+        tells_unlisted=decision.rules.tells_unlisted,
+        is_unlisted=commit.polling.unlisted,
+    )
     keeps_body = target.keeps_body and has_news(news)
     return replace(
         commit,
@@ -193,15 +190,9 @@ def _news_commit(
         slices=slices if slices != target.slices else None,
         entries=written_entries(news),
         deletions=news.deletions,
-        records=commit.records + news_records(news, status, is_notified),
+        records=commit.records + news_of_feed,
         body=news_body(decision.fetched, document) if keeps_body else None,
     )
-
-
-def _is_notified(decision: Decision, polling: Polling, entry: Entry) -> bool:
-    """Whether subscribers are notified of an entry at all."""
-    is_listed = not (polling.unlisted or entry.unlisted)
-    return is_listed or decision.rules.tells_unlisted
 
 
 # --- a day's quota -------------------------------------------------------------------

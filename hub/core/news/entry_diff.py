@@ -7,7 +7,7 @@ deletion. The records about these name at most `MOST_ENTRIES` each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -74,6 +74,11 @@ class EntryDiff(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0  # of new and changed entries within the quota
     is_too_large: bool = False  # whether the quota of bytes was exceeded
 
+    @property
+    def notified(self) -> int:
+        """The number of entries that subscribers are notified of."""
+        return 0 if self.is_baseline else len(self.new)
+
 
 class EntryQuota(msgspec.Struct, frozen=True, kw_only=True):
     """How many new entries may be sent, and how many bytes of new and changed ones."""
@@ -103,8 +108,8 @@ def detect(
     beyond the ``quota`` wait, except those of a first document.
     """
     known = SeenSet.unpack(seen)
-    withdrawn = _withdrawn(document)
-    current = _sightings(_in_order(document, known, day_of(at)), withdrawn)
+    withdrawn = _withdrawn(document) if document.deletions else {}
+    current = _sightings(document, known, day_of(at), withdrawn)
     if elsewhere:
         _merge(known, elsewhere, current, last_success or at, at)
     # entries have not vanished if the document is empty
@@ -112,26 +117,41 @@ def detect(
     if is_successor:
         known.close_document(day_of(last_success or at))
     here = {key: sighting for key, (_, sighting) in current.items()}
-    taken_over = _taken_over(document, known, here)
+    taken_over = _taken_over(document, known, here) if document.shared_keys else ()
     unknown = {
         key: entry
         for key, (entry, _) in current.items()
-        if entry is not None and (known.get(key) is None or key in taken_over)
+        if entry is not None and (key not in known or key in taken_over)
     }
     is_gap = is_successor and len(known) > 0 and len(current) == len(unknown)
-    shared = _shared(document, known, unknown)
+    # For unknown keys: what they share, if an entry was known by that.
+    shared = {
+        key: each
+        for each in reversed(document.shared_keys)
+        if (key := fingerprint(each.key)) in unknown
+        and fingerprint(each.shared) in known
+    }
     rekeyed = _rekey(known, here, unknown, shared, is_reformatted=is_reformatted)
-    collapsed = _left_out_before(known, unknown, shared, last_success or at, at)
-    collapsed = {key: each for key, each in collapsed.items() if key not in rekeyed}
+    # A former version took entries with one id for one. Those that it left out are
+    # stored when they are read at last, but nobody is notified.
+    collapsed = {
+        key: unknown[key]
+        for key, each in shared.items()
+        if known.is_former
+        and key not in rekeyed
+        and each.source is not IdSource.LINK
+        and not _came_between(unknown[key], last_success or at, at)
+    }
     reworded_since = (last_success or at) if is_reformatted else None
     spent = _Spent(quota if seen else None)
     new = [key for key in unknown if key not in rekeyed and key not in collapsed]
     waiting = {key for key in new if not spent.takes(unknown[key], is_new=True)}
     updates = _updates(known, current, at, reworded_since, spent)
-    updates += tuple(_update_in_silence(entry) for entry in collapsed.values())
+    for entry in collapsed.values():
+        updates.append(Update(entry=entry, is_fresh=False, is_logged=False))
     for key in unknown:
         if key not in waiting:
-            known.put(current[key][1])
+            known[key] = here[key]
     for each in document.shared_keys:
         known.mark(mark_of(each.source, fingerprint(each.shared)), day_of(at))
     deletions = _deletions(known, withdrawn)
@@ -144,10 +164,10 @@ def detect(
         waiting=spent.waiting,
         bytes=spent.bytes,
         is_too_large=spent.is_too_large,
-        updates=updates,
+        updates=tuple(updates),
         deletions=deletions,
         rekeyed=len(rekeyed),
-        sightings=tuple(sighting for _, sighting in current.values()),
+        sightings=tuple(here.values()),
         is_gap=is_gap
         and not (rekeyed or collapsed)
         and document.format is not FeedFormat.PART,
@@ -171,29 +191,24 @@ def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
     return withdrawn
 
 
-def _in_order(
-    document: ParsedFeed, known: SeenSet, day: int
-) -> Iterator[tuple[Entry | None, Sighting]]:
-    """The document's entries; one that was not read again has its last sighting."""
+def _sightings(
+    document: ParsedFeed, known: SeenSet, day: int, withdrawn: dict[int, Deletion]
+) -> _Current:
+    """Entries by key, in the document's order; of two with one key the first counts.
+
+    One that was not read again has its last sighting.
+    """
+    current: _Current = {}
     entries = iter(document.entries)
-    for key in document.outline.keys if document.outline else ():
+    keys = document.outline.keys if document.outline else (0,) * len(document.entries)
+    for key in keys:
         if key:
-            before = known[key]
+            entry, before = None, known[key]
             flags = before.flags | PRESENT
-            yield None, before._replace(day=day, changes=0, flags=flags)
+            sighting = before._replace(day=day, changes=0, flags=flags)
         else:
             entry = next(entries)
-            yield entry, sight(entry, day)
-    for entry in entries:
-        yield entry, sight(entry, day)
-
-
-def _sightings(
-    entries: Iterable[tuple[Entry | None, Sighting]], withdrawn: dict[int, Deletion]
-) -> _Current:
-    """Entries by key, in the document's order; of two with one key the first counts."""
-    current: _Current = {}
-    for entry, sighting in entries:
+            sighting = sight(entry, day)
         if sighting.key not in withdrawn:
             current.setdefault(sighting.key, (entry, sighting))
     return current
@@ -206,8 +221,6 @@ def _taken_over(
 
     Both are in the document: several shared an id that is the link of one of them.
     """
-    if not document.shared_keys:
-        return set()
     links = {
         here[key].link
         for each in document.shared_keys
@@ -222,18 +235,6 @@ def _taken_over(
     }
 
 
-def _shared(
-    document: ParsedFeed, known: SeenSet, unknown: Mapping[int, Entry]
-) -> dict[int, SharedKey]:
-    """For keys of unknown entries: what they share, if an entry was known by that."""
-    return {
-        key: shared
-        for shared in reversed(document.shared_keys)
-        if (key := fingerprint(shared.key)) in unknown
-        and known.get(fingerprint(shared.shared)) is not None
-    }
-
-
 def _rekey(
     known: SeenSet,
     here: Mapping[int, Sighting],
@@ -243,6 +244,8 @@ def _rekey(
     is_reformatted: bool,
 ) -> dict[int, int]:
     """New keys of known entries, each with the former key, which is then forgotten."""
+    if not unknown or not known:
+        return {}
     sources = {key: entry.id_source for key, entry in unknown.items()}
     rekeyed = find_continued(known, here, shared, sources) if shared else {}
     if known.is_former:
@@ -259,27 +262,6 @@ def _rekey(
     return rekeyed | others
 
 
-def _left_out_before(
-    known: SeenSet,
-    unknown: Mapping[int, Entry],
-    shared: Mapping[int, SharedKey],
-    since: datetime,
-    at: datetime,
-) -> dict[int, Entry]:
-    """Entries that a former version left out: it took entries with one id for one.
-
-    When they are read at last they are stored, but nobody is notified.
-    """
-    if not known.is_former:
-        return {}
-    return {
-        key: unknown[key]
-        for key, each in shared.items()
-        if each.source is not IdSource.LINK
-        and not _came_between(unknown[key], since, at)
-    }
-
-
 def _merge(
     known: SeenSet,
     elsewhere: bytes,
@@ -293,9 +275,9 @@ def _merge(
         for key, (entry, _) in current.items()
         if entry and _came_between(entry, last_success, at)
     }
-    for sighting in SeenSet.unpack(elsewhere):
-        if sighting.key not in since:
-            known.put(known.get(sighting.key) or sighting)
+    for key, sighting in SeenSet.unpack(elsewhere).items():
+        if key not in since:
+            known.setdefault(key, sighting)
 
 
 def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
@@ -333,7 +315,7 @@ def _updates(
     at: datetime,
     reworded_since: datetime | None,
     spent: _Spent,
-) -> tuple[Update, ...]:
+) -> list[Update]:
     """Renew the sightings of known entries; return those that have changed.
 
     An entry that was deleted and is back has changed.
@@ -355,21 +337,14 @@ def _updates(
                 if is_same
                 else again.changed(sighting.content)
             )
-        known.put(again)
+        known[key] = again
     is_rebuilt = len(changed) >= REBUILT_ENTRIES and 2 * len(changed) > len(current)
-    return tuple(
-        _update(entry, sighting, not is_rebuilt and _is_fresh(entry, at), is_same)
-        for entry, sighting, is_same in changed
-    )
-
-
-def _update(entry: Entry, sighting: Sighting, is_fresh: bool, is_same: bool) -> Update:
-    is_logged = (is_fresh or sighting.changes < UPDATES_A_DAY) and not is_same
-    return Update(entry=entry, is_fresh=is_fresh, is_logged=is_logged)
-
-
-def _update_in_silence(entry: Entry) -> Update:
-    return Update(entry=entry, is_fresh=False, is_logged=False)
+    updates = []
+    for entry, sighting, is_same in changed:
+        is_fresh = not is_rebuilt and _is_fresh(entry, at)
+        is_logged = (is_fresh or sighting.changes < UPDATES_A_DAY) and not is_same
+        updates.append(Update(entry=entry, is_fresh=is_fresh, is_logged=is_logged))
+    return updates
 
 
 def _is_edited(entry: Entry, since: datetime, at: datetime) -> bool:
@@ -386,7 +361,7 @@ def _deletions(known: SeenSet, withdrawn: dict[int, Deletion]) -> tuple[Deletion
     for key, deletion in withdrawn.items():
         before = known.get(key)
         if before is not None and not before.is_deleted:
-            known.put(before._replace(flags=DELETED))
+            known[key] = before._replace(flags=DELETED)
             deletions.append(deletion)
     return tuple(deletions)
 
@@ -409,32 +384,31 @@ def written_entries(news: EntryDiff) -> tuple[Entry, ...]:
 def news_records(
     news: EntryDiff,
     status: Status,
-    is_told: Callable[[Entry], bool] = lambda entry: True,
+    *,
+    tells_unlisted: bool = True,
+    is_unlisted: bool = False,
 ) -> tuple[RecordWrite, ...]:
     """Records of deletions, updates and new entries, in this order; no empty ones.
 
-    Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts.
+    Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts. Unless
+    ``tells_unlisted``, subscribers are not notified of unlisted entries, nor of any
+    if the whole feed ``is_unlisted``.
     """
-    news_kind = RecordKind.BASELINE if news.is_baseline else RecordKind.ENTRIES
+    updates, new = [each for each in news.updates if each.is_logged], news.new
+    if not tells_unlisted:
+        updates = [each for each in updates if not (is_unlisted or each.entry.unlisted)]
+        new = tuple([each for each in new if not (is_unlisted or each.unlisted)])
     kinds = (
-        (RecordKind.DELETED, tuple((each.key, True) for each in news.deletions)),
+        (RecordKind.DELETED, [(each.key, True) for each in news.deletions]),
+        (RecordKind.UPDATED, [(each.entry.key, each.is_fresh) for each in updates]),
         (
-            RecordKind.UPDATED,
-            tuple(
-                (update.entry.key, update.is_fresh)
-                for update in news.updates
-                if update.is_logged and is_told(update.entry)
-            ),
-        ),
-        (
-            news_kind,
-            tuple((entry.key, True) for entry in news.new if is_told(entry)),
+            RecordKind.BASELINE if news.is_baseline else RecordKind.ENTRIES,
+            [(entry.key, True) for entry in new],
         ),
     )
-    return tuple(
-        RecordWrite(
-            kind=kind, status=status, entries=entries[first : first + MOST_ENTRIES]
-        )
-        for kind, entries in kinds
-        for first in range(0, len(entries), MOST_ENTRIES)
-    )
+    records = []
+    for kind, entries in kinds:
+        for first in range(0, len(entries), MOST_ENTRIES):
+            part = tuple(entries[first : first + MOST_ENTRIES])
+            records.append(RecordWrite(kind=kind, status=status, entries=part))
+    return tuple(records)

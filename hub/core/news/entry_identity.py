@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from operator import attrgetter
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -34,6 +36,10 @@ _ESCAPED = str.maketrans("", "", "&<>\"'")
 _Matches = dict[int, int]
 """New keys, each with the key that the entry had."""
 _Attribute = Callable[[Sighting], int]
+_LINK: Final[_Attribute] = attrgetter("link")
+_TITLE: Final[_Attribute] = attrgetter("title")
+_PATH: Final[_Attribute] = attrgetter("path")
+_CONTENT: Final[_Attribute] = attrgetter("content")
 
 
 def find_rekeyed(
@@ -47,17 +53,23 @@ def find_rekeyed(
 
     ``current`` is the whole document, ``unknown`` says where the new ids came from.
     """
-    if not unknown or not len(known):
-        return {}
     vanished = [
-        each for each in known if each.key not in current and not each.is_deleted
+        each
+        for key, each in known.items()
+        if key not in current and not each.is_deleted
     ]
+    if not unknown or not vanished:
+        return {}
+    hashed = {key for key, source in unknown.items() if source is IdSource.CONTENT}
     if is_reformatted or 2 * len(unknown) > len(current):
-        matches = _match_documents(vanished, current, unknown)
+        # Content counts only for entries whose ids are hashes of it and their dates.
+        keys = set(unknown)
+        rules = ((_LINK, keys), (_TITLE, keys), (_PATH, keys), (_CONTENT, hashed))
+        matches = _match(rules, vanished, current)
         is_mass = 2 * len(matches) > len(current) and len(matches) >= REKEYED_ENTRIES
         if is_mass or is_reformatted:
             return matches
-    return _match_twins(vanished, current, unknown)
+    return _match_twins(vanished, current, unknown, hashed)
 
 
 def find_continued(
@@ -81,7 +93,7 @@ def find_continued(
             continue  # the id is the link of one of them, which was known by it
         linked = [key for key in keys if sources[key] is IdSource.LINK]
         hashed = [key for key in keys if sources[key] is IdSource.CONTENT]
-        rules = ((_link, linked), (_title, keys), (_undated_content, hashed))
+        rules = ((_LINK, linked), (_TITLE, keys), (_undated_content, hashed))
         for attribute, free in rules:
             value = attribute(known[old_key])
             same = [key for key in free if value and attribute(current[key]) == value]
@@ -101,8 +113,8 @@ def find_reread(
     """
     made_up = {
         each.title: each.key
-        for each in known
-        if each.has_generated_id and each.title and each.key not in current
+        for key, each in known.items()
+        if each.has_generated_id and each.title and key not in current
     }
     matches: _Matches = {}
     for key, title in unknown.items():
@@ -124,29 +136,16 @@ def find_unescaped(
     found: _Matches = {}
     for key, text in unknown.items():
         former = fingerprint(key_of_id(text.translate(_ESCAPED)))
-        if known.get(former) is not None and former not in current:
+        if former in known and former not in current:
             found.setdefault(former, key)
     return {key: former for former, key in found.items()}
-
-
-def _match_documents(
-    vanished: list[Sighting],
-    current: Mapping[int, Sighting],
-    unknown: Mapping[int, IdSource],
-) -> _Matches:
-    """Match by links, titles and paths.
-
-    Content counts only for entries whose ids are hashes of their content and dates.
-    """
-    keys, hashed = set(unknown), _hashed(unknown)
-    rules = ((_link, keys), (_title, keys), (_path, keys), (_content, hashed))
-    return _match(rules, vanished, current)
 
 
 def _match_twins(
     vanished: list[Sighting],
     current: Mapping[int, Sighting],
     unknown: Mapping[int, IdSource],
+    hashed: set[int],
 ) -> _Matches:
     """Match single entries with vanished ones that have the same words and date.
 
@@ -161,15 +160,11 @@ def _match_twins(
         for key, source in unknown.items()
         if current[key].title or source is not IdSource.FEED
     }
-    rules = ((_words, doubted), (_dated_title, _hashed(unknown)))
+    rules = ((_words, doubted), (_dated_title, hashed))
     matches = _match(rules, vanished, current)
     made_up = [each for each in vanished if each.has_generated_id]
     left = set(unknown) - matches.keys()
     return _match(((_words, left),), made_up, current) | matches
-
-
-def _hashed(unknown: Mapping[int, IdSource]) -> set[int]:
-    return {key for key, source in unknown.items() if source is IdSource.CONTENT}
 
 
 def _match(
@@ -187,32 +182,14 @@ def _match(
         there = _unique(
             attribute, [each for each in vanished if attribute(each) in wanted]
         )
-        matches |= {
-            wanted[value]: old_key
-            for value, old_key in there.items()
-            if old_key not in taken
-        }
+        for value, old_key in there.items():
+            if old_key not in taken:
+                matches[wanted[value]] = old_key
     return matches
-
-
-def _link(sighting: Sighting) -> int:
-    return sighting.link
-
-
-def _title(sighting: Sighting) -> int:
-    return sighting.title
 
 
 def _dated_title(sighting: Sighting) -> int:
     return 0 if sighting.flags & UNDATED else sighting.title
-
-
-def _path(sighting: Sighting) -> int:
-    return sighting.path
-
-
-def _content(sighting: Sighting) -> int:
-    return sighting.content
 
 
 def _undated_content(sighting: Sighting) -> int:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from hub.core.news.entry_diff import EntryDiff
-from hub.core.news.seen_set import HASHED, MADE_UP, UNDATED, Sighting
+from hub.core.news.seen_set import HASHED, MADE_UP, UNDATED
 from protocols.model import ParsedFeed
 from storage.records import Polling
 
@@ -26,6 +26,15 @@ MADE_UP_ID = 0.2
 """The entry is identified by its link or enclosure."""
 NO_DATE = 0.2
 """The entry has no date that can be read."""
+_FAULTS = tuple(
+    max(
+        HASHED_ID if flags & HASHED else 0.0,
+        MADE_UP_ID if flags & MADE_UP else 0.0,
+        NO_DATE if flags & UNDATED else 0.0,
+    )
+    for flags in range(256)
+)
+"""An entry's worst fault, by the flags of its sighting."""
 MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200
 
@@ -61,36 +70,21 @@ def feed_quality(
 
 def remarks(news: EntryDiff, document: ParsedFeed) -> tuple[str, ...]:
     """Warnings about a document, for the status line of its fetch."""
+    limit = "bytes" if news.is_too_large else "entries"
     found = (
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
         (document.dropped, f"{document.dropped} left out"),
         (news.is_gap, "no entry was known (gap)"),
-        (news.waiting, _waiting(news)),
+        (news.waiting, f"{news.waiting} over the daily limit of {limit}"),
     )
     return tuple(remark for is_found, remark in found if is_found)
-
-
-def _waiting(news: EntryDiff) -> str:
-    limit = "bytes" if news.is_too_large else "entries"
-    return f"{news.waiting} over the daily limit of {limit}"
 
 
 def _bozo_rank(before: Polling, news: EntryDiff, document: ParsedFeed) -> float:
     count = len(news.sightings) + document.dropped
     if not count:
         return before.bozo_rank
-    faults = sum(map(_fault, news.sightings))
+    faults = sum(_FAULTS[each.flags] for each in news.sightings)
     certain = document.dropped + CHANGED_ID * news.rekeyed
     share = min(1.0, (faults + certain) / count)
     return share if news.is_baseline else (before.bozo_rank + share) / 2
-
-
-def _fault(sighting: Sighting) -> float:
-    return max(
-        weight if sighting.flags & flag else 0.0
-        for flag, weight in (
-            (HASHED, HASHED_ID),
-            (MADE_UP, MADE_UP_ID),
-            (UNDATED, NO_DATE),
-        )
-    )

@@ -8,7 +8,6 @@ push by the feed's hub is part of both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -105,13 +104,20 @@ def succeeded(decision: Decision, new: int) -> Polling:
     course = next_request_after_success(before, fetched)
     validators = next_validators(before, fetched)
     is_304 = fetched.status == 304
-    maintained_at = _maintained_at(decision)
+    settling = fetched.at if before.last_success is None else before.settling_since
+    if settling is not None and is_settled(settling, fetched.at):
+        settling = None
+    # The first fetch counts as maintenance: clients want a time.
+    statistics = decision.target.statistics
+    maintained_at = before.last_maintenance_at or fetched.at
+    if statistics is not None:
+        maintained_at = statistics.maintained_at
     is_maintained = maintained_at != before.last_maintenance_at
     return replace(
         before,
         last_fetch=fetched.at,
         last_success=fetched.at,
-        settling_since=_settling_since(before, fetched.at),
+        settling_since=settling,
         last_parse=fetched.at,
         code=fetched.status,
         error="",
@@ -135,19 +141,6 @@ def succeeded(decision: Decision, new: int) -> Polling:
         subscribers=decision.target.subscribers,
         unchanged=before.unchanged + 1,
     )
-
-
-def _settling_since(before: Polling, at: datetime) -> datetime | None:
-    since = at if before.last_success is None else before.settling_since
-    return None if since is None or is_settled(since, at) else since
-
-
-def _maintained_at(decision: Decision) -> datetime:
-    """The last maintenance; the first fetch counts as one: clients want a time."""
-    statistics = decision.target.statistics
-    if statistics is not None:
-        return statistics.maintained_at
-    return decision.polling.last_maintenance_at or decision.fetched.at
 
 
 def quiet_commit(

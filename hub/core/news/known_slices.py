@@ -8,14 +8,14 @@ a full one would.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterator, Sequence
+from itertools import compress, starmap
 from typing import Final, NamedTuple
 
 from hub.core.news.seen_set import Sighting, last_sightings, mark_of, shared_marks
 from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint
-from protocols.model import IdSource, Outline, ParsedFeed
+from protocols.model import IdSource, ParsedFeed
 
 READER_BYTES: Final = 8
 """The length of a reader's name: a hash of the program that makes entries of bytes."""
@@ -45,16 +45,23 @@ def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
     (setting,) = _SETTING.unpack_from(slices, READER_BYTES)
     region, count = _REGION.unpack_from(slices, READER_BYTES + _SETTING.size)
     marks = shared_marks(seen)
-    is_known = [
-        _is_last_word(each, last.get(each.key)) and not _is_shared(each, marks)
-        for each in remembered
-    ]
+    is_known = []
+    for each in remembered:
+        sighting = last.get(each.key)
+        is_last_word = (
+            sighting is not None
+            and not sighting.is_deleted
+            and each.state == _state(sighting)
+        )
+        # Several entries may have shared its id, or its link.
+        is_shared = bool(marks) and mark_of(_source_before(each), each.key) in marks
+        is_known.append(is_last_word and not is_shared)
     if not all(is_known[:count]):
         region = count = 0
-    known = (
+    known = [
         KnownSlice(each.slice, each.key, each.is_link)
         for each in compress(remembered, is_known)
-    )
+    ]
     return pack_known(setting, known, region=region, count=count)
 
 
@@ -70,41 +77,10 @@ def remember(
     if outline is None or len(sightings) != len(outline.slices):
         return slices
     start = reader + _SETTING.pack(outline.setting)
-    current = [*_current(slices, document, outline, sightings)]
-    count = len(current)
-    is_complete = outline.region and count == len(outline.slices)
-    region = _REGION.pack(*((outline.region, count) if is_complete else (0, 0)))
-    here = set(outline.slices)
-    if slices.startswith(start):
-        older = [each for each in _unpack(slices) if each.slice not in here]
-        current += older[: len(here)]
-    return start + region + b"".join(_LAYOUT.pack(*each) for each in current)
-
-
-def _is_last_word(each: _Slice, sighting: Sighting | None) -> bool:
-    if sighting is None or sighting.is_deleted:
-        return False
-    return each.state == _state(sighting)
-
-
-def _is_shared(each: _Slice, marks: frozenset[int]) -> bool:
-    """Whether several entries have shared this one's id, or its link."""
-    return bool(marks) and mark_of(_source_before(each), each.key) in marks
-
-
-def _state(sighting: Sighting) -> int:
-    """A hash of an entry's content. Python hashes numbers alike in all processes; if it
-    did not, everything would be read again."""
-    return hash((sighting.link, sighting.title, sighting.content)) & _MASK
-
-
-def _current(
-    slices: bytes, document: ParsedFeed, outline: Outline, sightings: Iterable[Sighting]
-) -> Iterator[_Slice]:
-    """The slices of entries whose id, or link, no other entry has."""
-    sharing = {fingerprint(each.key) for each in document.shared_keys}
     before = {each.slice: each for each in _unpack(slices)}
+    sharing = {fingerprint(each.key) for each in document.shared_keys}
     entries = iter(document.entries)
+    current = []  # of entries whose id, or link, no other entry has
     for slice, key, sighting in zip(
         outline.slices, outline.keys, sightings, strict=True
     ):
@@ -113,7 +89,21 @@ def _current(
         # An entry without a hash is not to be recognized later.
         if slice and is_own and sighting.key not in sharing:
             is_link = source is IdSource.LINK
-            yield _Slice(slice, sighting.key, _state(sighting), is_link)
+            current.append(_Slice(slice, sighting.key, _state(sighting), is_link))
+    count = len(current)
+    is_complete = outline.region and count == len(outline.slices)
+    region = _REGION.pack(*((outline.region, count) if is_complete else (0, 0)))
+    here = set(outline.slices)
+    if slices.startswith(start):
+        older = [each for each in _unpack(slices) if each.slice not in here]
+        current += older[: len(here)]
+    return start + region + b"".join(starmap(_LAYOUT.pack, current))
+
+
+def _state(sighting: Sighting) -> int:
+    """A hash of an entry's content. Python hashes numbers alike in all processes; if it
+    did not, everything would be read again."""
+    return hash((sighting.link, sighting.title, sighting.content)) & _MASK
 
 
 def _source_before(each: _Slice) -> IdSource:

@@ -22,11 +22,18 @@ def poll_of(decision: Decision, commit: FetchCommit, new: int | None = None) -> 
     if outcome is PollOutcome.FIRST:
         entries = commit.polling.entry_count
     elif outcome is PollOutcome.UNCHANGED:
-        outcome, entries = _found(commit, _new(commit) if new is None else new)
+        outcome, entries = _found(commit, new)
+    reason = decision.reason  # unless the content was pushed or published
+    if fetched.is_pushed:
+        reason = PollReason.PUSHED
+    elif fetched.is_partial:
+        reason = PollReason.PUBLISHED
+    elif decision.polling.last_fetch is None:
+        reason = PollReason.FIRST_FETCH
     spent = (fetched.at - fetched.started) // _MILLISECOND
     return Poll(
         at=fetched.at,
-        reason=_reason(decision),
+        reason=reason,
         outcome=outcome,
         code=fetched.status,
         milliseconds=max(0, spent),
@@ -48,25 +55,13 @@ def _outcome(decision: Decision, commit: FetchCommit) -> PollOutcome:
     return PollOutcome.FIRST if is_first else PollOutcome.UNCHANGED
 
 
-def _found(commit: FetchCommit, new: int) -> tuple[PollOutcome, int]:
+def _found(commit: FetchCommit, new: int | None) -> tuple[PollOutcome, int]:
+    if new is None:
+        news = [each for each in commit.records if each.kind is RecordKind.ENTRIES]
+        new = sum([len(each.entries) for each in news])
     if new:
         return PollOutcome.NEW, new
     changed = len(commit.entries) + len(commit.deletions)
     if changed or any(each.kind is RecordKind.CONTENT for each in commit.records):
         return PollOutcome.CHANGED, changed
     return PollOutcome.UNCHANGED, 0
-
-
-def _new(commit: FetchCommit) -> int:
-    told = (each for each in commit.records if each.kind is RecordKind.ENTRIES)
-    return sum(len(each.entries) for each in told)
-
-
-def _reason(decision: Decision) -> PollReason:
-    """Why the poll was made; pushed or published content has its own reason."""
-    if decision.fetched.is_pushed:
-        return PollReason.PUSHED
-    if decision.fetched.is_partial:
-        return PollReason.PUBLISHED
-    is_first = decision.polling.last_fetch is None
-    return PollReason.FIRST_FETCH if is_first else decision.reason

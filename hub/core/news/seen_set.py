@@ -7,8 +7,9 @@ known. A sighting takes 36 bytes, and unpacking or packing fifty takes microseco
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import starmap
 from typing import NamedTuple
 
 from protocols.identity import (
@@ -153,7 +154,7 @@ def shared_marks(packed: bytes) -> frozenset[int]:
     )
 
 
-class SeenSet:
+class SeenSet(dict[int, Sighting]):
     """All sightings of one feed, by key. `pack` and `unpack` are exact inverses.
 
     ``is_former``: a former version has read the entries.
@@ -162,7 +163,7 @@ class SeenSet:
     def __init__(
         self, sightings: Iterable[Sighting] = (), *, is_former: bool = False
     ) -> None:
-        self._by_key = {sighting.key: sighting for sighting in sightings}
+        super().__init__((sighting.key, sighting) for sighting in sightings)
         self.is_former = is_former
 
     @classmethod
@@ -180,30 +181,15 @@ class SeenSet:
 
     def pack(self) -> bytes:
         """Pack the set; never ``b""``, since an empty set was parsed once."""
-        return _HEADER + b"".join(_LAYOUT.pack(*each) for each in self)
+        return _HEADER + b"".join(starmap(_LAYOUT.pack, self.values()))
 
     def mark(self, shared: int, day: int) -> None:
         """Remember what entries of the last document share (`mark_of`)."""
-        self.put(Sighting(shared, 0, 0, 0, day, flags=SHARED | PRESENT))
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def __iter__(self) -> Iterator[Sighting]:
-        return iter(self._by_key.values())
-
-    def get(self, key: int) -> Sighting | None:
-        return self._by_key.get(key)
-
-    def put(self, sighting: Sighting) -> None:
-        self._by_key[sighting.key] = sighting
-
-    def __getitem__(self, key: int) -> Sighting:
-        return self._by_key[key]
+        self[shared] = Sighting(shared, 0, 0, 0, day, flags=SHARED | PRESENT)
 
     def remove(self, keys: Iterable[int]) -> None:
         for key in set(keys):
-            del self._by_key[key]
+            del self[key]
 
     def close_document(self, day: int) -> None:
         """Note that the last document's entries were there until ``day``.
@@ -211,26 +197,28 @@ class SeenSet:
         A document that stays the same for months is not read again, so the days on
         which its entries were last seen are filled in here.
         """
-        for sighting in list(self):
-            if sighting.is_present:
-                self.put(
-                    _last_seen(sighting, day)._replace(flags=sighting.flags ^ PRESENT)
-                )
+        for key, sighting in self.items():
+            if sighting.flags & PRESENT:
+                seen = _last_seen(sighting, day)
+                self[key] = seen._replace(flags=sighting.flags ^ PRESENT)
 
     def forget(self, today: int, document_length: int) -> None:
         """Drop sightings that are old and beyond the number to keep, oldest first."""
         floor = KEPT_DOCUMENTS * document_length
         if len(self) <= floor:
             return
-        newest_first = sorted(self, key=lambda each: (each.is_present, each.day))[::-1]
+        oldest_first = sorted(
+            self.values(), key=lambda each: (each.is_present, each.day)
+        )
         most = max(MOST_SIGHTINGS, document_length)
         kept = [
             each
-            for rank, each in enumerate(newest_first[:most])
+            for rank, each in enumerate(oldest_first[: -most - 1 : -1])
             if rank < floor or each.day >= today - KEPT_DAYS
         ]
         if len(kept) < len(self):
-            self._by_key = {each.key: each for each in reversed(kept)}
+            self.clear()
+            self.update((each.key, each) for each in reversed(kept))
 
 
 def _last_seen(sighting: Sighting, day: int) -> Sighting:

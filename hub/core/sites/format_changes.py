@@ -30,9 +30,8 @@ def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
     """
     if not since or not seen:
         return lambda entry: False
-    known = list(SeenSet.unpack(seen))
-    keys = {each.key for each in known}
-    links = {each.link for each in known if each.link}
+    known = SeenSet.unpack(seen)
+    links = {each.link for each in known.values() if each.link}
     last_read = datetime.fromtimestamp(since, UTC)
 
     def is_news(entry: Entry) -> bool:
@@ -40,7 +39,7 @@ def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
         if date is None or date <= last_read:
             return False
         sighting = sight(entry, 0)
-        return sighting.key not in keys and sighting.link not in links
+        return sighting.key not in known and sighting.link not in links
 
     return is_news
 
@@ -76,5 +75,5 @@ def seen_as_pages(
             day=day_of(at),
             flags=DELETED if page.is_deleted else PRESENT,
         )
-        known.put(known.get(sighting.key) or sighting)
+        known.setdefault(sighting.key, sighting)
     return known.pack()

@@ -3,7 +3,6 @@ operational events say of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -87,18 +86,29 @@ def events_of_fetch(
     A failing feed is reported from its second failure in a row on, and as working again
     only after that. For a feed that is no longer polled, that is the only event.
     """
-    return (*_health(feed, commit), *_move(feed, commit))
-
-
-def _health(feed: StoredFeed, commit: FetchCommit) -> Iterator[OperationalEvent]:
     before, after = feed.polling, commit.polling
     was_failing = before.failures >= CONFIRMED_FAILURES
+    events = []
     if commit.state in STOP_REASONS:
-        yield _event(EventType.FEED_GONE, feed, commit, STOP_REASONS[commit.state])
+        reason = STOP_REASONS[commit.state]
+        events.append(_event(EventType.FEED_GONE, feed, commit, reason))
     elif after.failures >= CONFIRMED_FAILURES and not was_failing:
-        yield _event(EventType.FEED_FAILING, feed, commit, after.error)
+        events.append(_event(EventType.FEED_FAILING, feed, commit, after.error))
     elif was_failing and not after.failures:
-        yield _event(EventType.FEED_RECOVERED, feed, commit, "")
+        events.append(_event(EventType.FEED_RECOVERED, feed, commit, ""))
+    watched, target = before.redirect, after.fetch_url
+    if watched is not None and watched.target == target != before.fetch_url:
+        moved = OperationalEvent(
+            type=EventType.FEED_MOVED,
+            at=commit.at,
+            subject=feed.id,
+            url=feed.url,
+            is_private=feed.private,
+            target=target,
+            since=watched.first_seen,
+        )
+        events.append(moved)
+    return tuple(events)
 
 
 def _event(
@@ -114,18 +124,3 @@ def _event(
         reason=reason,
         code=commit.polling.code,
     )
-
-
-def _move(feed: StoredFeed, commit: FetchCommit) -> Iterator[OperationalEvent]:
-    before, watched = feed.polling, feed.polling.redirect
-    target = commit.polling.fetch_url
-    if watched is not None and watched.target == target != before.fetch_url:
-        yield OperationalEvent(
-            type=EventType.FEED_MOVED,
-            at=commit.at,
-            subject=feed.id,
-            url=feed.url,
-            is_private=feed.private,
-            target=target,
-            since=watched.first_seen,
-        )

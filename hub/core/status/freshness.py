@@ -56,17 +56,15 @@ def publications(
     """
     if commit.polling.is_resource:
         return ((),) * len(commit.records)
-    found = (
-        (entry.key, publication_of(entry, before.last_success, commit.at))
-        for entry in commit.entries
-    )
-    dates = {key: date for key, date in found if date is not None}
-    return tuple(
-        tuple(dates[key] for key, _ in record.entries if key in dates)
-        if record.kind is RecordKind.ENTRIES
-        else ()
-        for record in commit.records
-    )
+    dates: dict[str, datetime] = {}
+    for entry in commit.entries:
+        if date := publication_of(entry, before.last_success, commit.at):
+            dates[entry.key] = date
+    found: list[tuple[datetime, ...]] = []
+    for record in commit.records:
+        news = record.entries if record.kind is RecordKind.ENTRIES else ()
+        found.append(tuple([dates[key] for key, _ in news if key in dates]))
+    return tuple(found)
 
 
 def with_delays(before: Polling, commit: FetchCommit) -> FetchCommit:
@@ -123,7 +121,10 @@ class DelayDigest:
         return bytes([first]) + counts[first:] if counts else b""
 
     def add(self, seconds: float) -> None:
-        bucket = _bucket(seconds)
+        bucket = 0
+        if seconds > 0.001:
+            exact = ceil(_STEPS_AN_OCTAVE * log2(1_000 * seconds))
+            bucket = min(exact, _MOST_BUCKETS - 1)
         if self._counts[bucket] == _FULL:
             self._counts = bytearray(count >> 1 for count in self._counts)
         self._counts[bucket] += 1
@@ -139,12 +140,6 @@ class DelayDigest:
         wanted = ceil(share * sum(self._counts))
         sums = enumerate(accumulate(self._counts))
         return _middle(next(bucket for bucket, counted in sums if counted >= wanted))
-
-
-def _bucket(seconds: float) -> int:
-    if seconds <= 0.001:
-        return 0
-    return min(ceil(_STEPS_AN_OCTAVE * log2(1_000 * seconds)), _MOST_BUCKETS - 1)
 
 
 def _middle(bucket: int) -> float:

@@ -42,7 +42,7 @@ def a_sighting(key: int, day: int, *, flags: int = 0) -> Sighting:
 def test_what_is_packed_is_unpacked_the_same(expected: list[Sighting]) -> None:
     packed = SeenSet(expected).pack()
 
-    assert list(SeenSet.unpack(packed)) == expected
+    assert list(SeenSet.unpack(packed).values()) == expected
     assert SeenSet.unpack(packed).pack() == packed
 
 
@@ -62,8 +62,8 @@ def test_content_hashes_of_another_version_are_not_compared() -> None:
     packed = SeenSet([a_sighting(1, 1)._replace(content=7)]).pack()
     other = packed[:1] + b"\xff" + packed[2:]
 
-    assert [each.content for each in SeenSet.unpack(packed)] == [7]
-    assert [each.content for each in SeenSet.unpack(other)] == [0]
+    assert [each.content for each in SeenSet.unpack(packed).values()] == [7]
+    assert [each.content for each in SeenSet.unpack(other).values()] == [0]
 
 
 def test_a_few_keys_are_looked_up_without_the_others() -> None:
@@ -110,7 +110,7 @@ def test_keys_are_kept_ninety_days_after_their_last_sighting() -> None:
 
     seen.forget(101 + KEPT_DAYS, 0)
 
-    assert [each.key for each in seen] == [2]
+    assert [each.key for each in seen.values()] == [2]
 
 
 def test_as_many_keys_as_two_documents_hold_are_kept_however_old() -> None:
@@ -118,7 +118,7 @@ def test_as_many_keys_as_two_documents_hold_are_kept_however_old() -> None:
 
     seen.forget(60_000, 3)
 
-    assert [each.key for each in seen] == [4, 5, 6, 7, 8, 9]
+    assert [each.key for each in seen.values()] == [4, 5, 6, 7, 8, 9]
 
 
 def test_no_more_than_twenty_thousand_keys_are_kept() -> None:
@@ -132,15 +132,15 @@ def test_no_more_than_twenty_thousand_keys_are_kept() -> None:
 def test_what_the_document_holds_is_never_forgotten() -> None:
     length = MOST_SIGHTINGS + 5
     seen = SeenSet(a_sighting(key, 100, flags=PRESENT) for key in range(length))
-    seen.put(a_sighting(length, 100))
+    seen[length] = a_sighting(length, 100)
 
     seen.forget(60_000, length)
     assert len(seen) == length + 1
 
     for key in range(length, 2 * length + 1):
-        seen.put(a_sighting(key, 100))
+        seen[key] = a_sighting(key, 100)
     seen.forget(60_000, length)
-    assert {each.key for each in seen} == set(range(length))
+    assert {each.key for each in seen.values()} == set(range(length))
 
 
 def test_a_document_that_was_the_same_for_long_was_seen_all_the_time() -> None:
@@ -148,8 +148,8 @@ def test_a_document_that_was_the_same_for_long_was_seen_all_the_time() -> None:
 
     seen.close_document(400)
 
-    assert [(each.key, each.day) for each in seen] == [(1, 400), (2, 100)]
-    assert not any(each.is_present for each in seen)
+    assert [(each.key, each.day) for each in seen.values()] == [(1, 400), (2, 100)]
+    assert not any(each.is_present for each in seen.values())
 
 
 def test_changes_are_counted_anew_each_day() -> None:
