@@ -1,6 +1,6 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
-Much of a test is waiting, for a disk, a hub or a moment, so seven lanes keep two cores
+Much of a test is waiting, for a disk, a hub or a moment, so eight lanes keep two cores
 busy. Tests are traced, which makes them half as fast, only as far as the floors need
 it: in some lanes, and there as `tests.support.tracing` says. What a lane prints is in
 ``build/NAME.txt``.
@@ -34,7 +34,23 @@ HARDENING: Final = (
 )
 FORMATS: Final = ("tests/protocols", "tests/storage")
 SURFACE: Final = ("tests/hub/web", "tests/hub/cli")
+SERVICES: Final = (
+    "tests/hub/services",
+    "tests/hub/publishing",
+    "tests/hub/push",
+    "tests/hub/search",
+)
 ENGINES: Final = ("tests/conformance",)
+TREE: Final = (
+    "tests/benchmarks",
+    "tests/fuzzing",
+    "tests/scripts",
+    "tests/test_docs.py",
+    "tests/test_house.py",
+    "tests/test_packaging.py",
+    "tests/test_workflows.py",
+)
+"""What is about the tree and its scripts rather than the hub."""
 BROWSER: Final = ("tests/browser",)
 
 SLOWEST: Final = 15
@@ -71,18 +87,16 @@ def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"--ignore={path}" for path in paths)
 
 
+APART: Final = (
+    *(*WAITING, *FORMATS, *HARDENING, *SURFACE),
+    *(*SERVICES, *ENGINES, *TREE, *BROWSER),
+)
+"""What has a lane of its own; the first lane has the rest."""
 LANES: Final = (
-    Lane(
-        "hub",
-        (
-            "tests",
-            *ignoring((*WAITING, *FORMATS, *HARDENING, *SURFACE, *ENGINES, *BROWSER)),
-        ),
-        is_traced=True,
-        are_imports_traced=True,
-    ),
+    Lane("hub", ("tests", *ignoring(APART)), is_traced=True, are_imports_traced=True),
+    Lane("services", SERVICES, is_traced=True),
     Lane("surface", SURFACE, is_traced=True),
-    Lane("engines", (*ENGINES, *ignoring(WAITING))),
+    Lane("engines", (*ENGINES, *TREE, *ignoring(WAITING))),
     Lane("formats", FORMATS, is_traced=True),
     Lane("waiting", WAITING),
     Lane("hardening", HARDENING),
