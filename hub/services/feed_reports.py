@@ -153,19 +153,26 @@ class FeedReportService:
         self._audit = audit
         self._clock = clock
 
-    async def get(self, feed_id: FeedId) -> FeedReport:
-        """A report on a feed. Raises `NotFound`."""
+    async def get(self, feed_id: FeedId, *, is_whole: bool = True) -> FeedReport:
+        """A report on a feed; ``is_whole`` False: without statistics and related feeds.
+
+        Raises `NotFound`.
+        """
         feed = await existing_feed(self._storage.feeds, feed_id)
         push = await self._push(feed_id)
         plan = self._plan(feed, push)
         is_hinted = push is not None and push.is_hinted
-        related = await self._storage.feed_statistics.related(feed_id, SHOWN_RELATED)
+        statistics, related = None, list[FeedId]()
+        if is_whole:
+            stored = self._storage.feed_statistics
+            statistics = await stored.get(feed_id)
+            related = await stored.related(feed_id, SHOWN_RELATED)
         return FeedReport(
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=plan,
             reason=reason_of(feed, plan, is_hinted=is_hinted),
-            statistics=await self._storage.feed_statistics.get(feed_id),
+            statistics=statistics,
             related=tuple(related),
             site=await self._site(feed),
             push=push,
@@ -175,7 +182,8 @@ class FeedReportService:
 
     def activity(self, report: FeedReport) -> FeedActivity:
         """The feed's row in a list."""
-        return self._activity(report.feed, report.push, report.subscribers)
+        now = self._clock.now()
+        return _activity(report.feed, report.push, report.subscribers, None, now)
 
     async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
         """The activity of each feed of a list, in the list's order."""
@@ -186,33 +194,15 @@ class FeedReportService:
         pushed = {each.feed_id: push_facts(each, now) for each in pushes}
         failures = await self._storage.feeds.last_failures(ids)
         return [
-            self._activity(
+            _activity(
                 each,
                 pushed.get(each.id),
                 subscribers.get(each.id, 0),
                 failures.get(each.id),
+                now,
             )
             for each in feeds
         ]
-
-    def _activity(
-        self,
-        feed: StoredFeed,
-        push: PushFacts | None,
-        subscribers: int,
-        last_failure: Poll | None = None,
-    ) -> FeedActivity:
-        now = self._clock.now()
-        is_pushed = push is not None and push.state is PushState.SUBSCRIBED
-        return FeedActivity(
-            feed=feed,
-            health=health_of(feed),
-            posts=velocity(feed.polling.posting, now),
-            polls_per_entry=polls_per_entry(feed, now),
-            pusher=push.hub if push and is_pushed else "",
-            subscribers=subscribers,
-            last_failure=None if feed.polling.error else last_failure,
-        )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
         """The last valid document, packed, if its format is one that is kept as it
@@ -243,13 +233,24 @@ class FeedReportService:
         """The last polls of a feed, even of a removed one, from ``since`` on and before
         ``until``. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
+        return await self.history_of(feed, since, until, limit=limit)
+
+    async def history_of(
+        self,
+        feed: StoredFeed,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        limit: int | None = None,
+    ) -> PollHistory:
+        """Like `history`."""
         polls = tuple(
             each
-            for each in await self._storage.feeds.polls(feed_id)
+            for each in await self._storage.feeds.polls(feed.id)
             if (since is None or each.at >= since)
             and (until is None or each.at < until)
         )[:limit]
-        asked_by = await self._asked_by(feed_id, polls)
+        asked_by = await self._asked_by(feed.id, polls)
         return PollHistory(feed=feed, polls=polls, asked_by=asked_by)
 
     async def _asked_by(
@@ -349,6 +350,25 @@ class FeedReportService:
             return None
         state = await self._storage.sites.state(feed.id)
         return site_facts(state, feed.format)
+
+
+def _activity(
+    feed: StoredFeed,
+    push: PushFacts | None,
+    subscribers: int,
+    last_failure: Poll | None,
+    now: datetime,
+) -> FeedActivity:
+    is_pushed = push is not None and push.state is PushState.SUBSCRIBED
+    return FeedActivity(
+        feed=feed,
+        health=health_of(feed),
+        posts=velocity(feed.polling.posting, now),
+        polls_per_entry=polls_per_entry(feed, now),
+        pusher=push.hub if push and is_pushed else "",
+        subscribers=subscribers,
+        last_failure=None if feed.polling.error else last_failure,
+    )
 
 
 def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:

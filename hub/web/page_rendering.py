@@ -33,7 +33,7 @@ from hub.web.audited_requests import note_refusal
 from hub.web.cross_origin import API
 from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
-from hub.web.page_parts import PageParts, live_element
+from hub.web.page_parts import PageParts, live_element, live_rows
 from hub.web.problems import Problem, logged_problem, problem_response
 from storage.records import AttemptReason
 
@@ -99,9 +99,13 @@ def render_page(
     shown = _environment().get_template(template)
     if recorder := getattr(values.get("viewer"), "recorder", None):
         recorder.begin()
-        shown.render(values, live=recorder.element, is_watched=True)
+        shown.render(
+            values, live=recorder.element, live_rows=recorder.rows, is_watched=True
+        )
         return WatchedPage(recorder.parts)
-    text = shown.render(values, live=live_element, is_watched=False)
+    text = shown.render(
+        values, live=live_element, live_rows=live_rows, is_watched=False
+    )
     return Response(
         text,
         status_code=status,

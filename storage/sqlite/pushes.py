@@ -169,6 +169,8 @@ class SqlitePushes:
         return await self._read(rows)
 
     async def _read(self, rows: Sequence[Row]) -> list[FeedPush]:
+        if not rows:
+            return []
         callbacks: defaultdict[int, list[PushCallback]] = defaultdict(list)
         found = await self._readers.all(
             f"SELECT {CALLBACK} FROM push_callbacks"

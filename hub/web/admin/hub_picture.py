@@ -268,6 +268,7 @@ class RangePicture:
         self._delays: dict[DelayName, DelayLine] = {}
         self._plots: dict[str, tuple[object, Markup]] = {}
         self._rows: dict[str, tuple[NumberRow, Markup]] = {}
+        self._scale: tuple[object, TimeScale] | None = None
         self._settled: dict[str, NumberRow] = {}
         """Rows of past times, which stay while any of that time is shown."""
 
@@ -291,7 +292,9 @@ class RangePicture:
         self._rows = {row.id: self._row(row) for row in rows}
         over = datetime.fromtimestamp(buckets.end - buckets.step - LATEST_SECONDS, UTC)
         self._settled = {row.id: row for row in rows if row.link.until <= over}
-        scale = _scale_of(buckets, range, starts)
+        if self._scale is None or self._scale[0] != (buckets, starts):
+            self._scale = (buckets, starts), _scale_of(buckets, range, starts)
+        scale = self._scale[1]
         return ShownPicture(
             panels=tuple(
                 self._panel(each, columns, starts) for each in delays.values()

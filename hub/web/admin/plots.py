@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby, pairwise
 from math import ceil, floor, log, log10
 from typing import Final
+
+from markupsafe import Markup
 
 from hub.runtime.series_memory import quantile
 
@@ -135,6 +138,24 @@ class TimeLink:
         return f"since={_minute(self.since)}&until={_minute(self.until)}"
 
 
+@lru_cache(maxsize=4_000)
+def _link_element(link: TimeLink, frame: Frame) -> Markup:
+    return _LINK.format(
+        query=link.query,
+        x=link.x,
+        top=frame.top,
+        width=link.width,
+        bottom=frame.bottom,
+        title=f"{link.since:%H:%MZ}{': ' if link.words else ''}{link.words}",
+    )
+
+
+_LINK: Final = Markup(
+    '<a href="/admin/entries?{query}" tabindex="-1">'
+    '<path d="M{x},{top}h{width}V{bottom}h-{width}z"/><title>{title}</title></a>\n'
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
     """What plots of the same time have in common.
@@ -153,6 +174,12 @@ class TimeScale:
     times: tuple[TimeTick, ...]
     starts: tuple[int, ...]
     links: tuple[TimeLink, ...]
+
+    @property
+    def drawn_links(self) -> Markup:
+        """Where a click leads; the table of numbers has the same links for the
+        keyboard."""
+        return Markup().join(_link_element(each, self.frame) for each in self.links)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +213,12 @@ class FlightPanel:
     starts: tuple[int, ...]
     values: tuple[ValueTick, ...]
     links: tuple[TimeLink, ...]
+
+    @property
+    def drawn_links(self) -> Markup:
+        """Where a click leads; the table of numbers has the same links for the
+        keyboard."""
+        return Markup().join(_link_element(each, self.frame) for each in self.links)
 
 
 def draw_scale(
@@ -332,16 +365,27 @@ def draw_flight(
             if edges[0] <= each <= edges[-1]
         ),
         links=tuple(
-            TimeLink(
-                x=lefts[number],
-                width=lefts[number + 1] - lefts[number],
-                since=_whole_minute(since + number * step),
-                until=_whole_minute(since + (number + 1) * step, is_end=True),
-                words=_column_words(sum(each), p50[number], p99[number], words),
+            _column_link(
+                lefts[number],
+                lefts[number + 1],
+                since + number * step,
+                since + (number + 1) * step,
+                _column_words(sum(each), p50[number], p99[number], words),
             )
             for number, each in enumerate(counts)
             if any(each)
         ),
+    )
+
+
+@lru_cache(maxsize=1_000)
+def _column_link(left: int, right: int, first: int, last: int, words: str) -> TimeLink:
+    return TimeLink(
+        x=left,
+        width=right - left,
+        since=_whole_minute(first),
+        until=_whole_minute(last, is_end=True),
+        words=words,
     )
 
 
@@ -444,10 +488,13 @@ def _shades(
     """
     most = max((each for column in counts for each in column), default=0)
     drawn: list[list[str]] = [[] for _ in range(SHADES)]
-    for bin, (bottom, top) in enumerate(pairwise(rows)):
+    for (bottom, top), row in zip(
+        pairwise(rows), zip(*counts, strict=True), strict=True
+    ):
+        if not any(row):
+            continue
         number = 0
-        row = [_strength(column[bin], most) for column in counts]
-        for strength, cells in groupby(row):
+        for strength, cells in groupby(_strength(each, most) for each in row):
             first, number = number, number + len(list(cells))
             if strength:
                 width = lefts[number] - lefts[first]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 from jinja2 import Environment
+from markupsafe import Markup
 
 from hub.web.page_parts import (
     PageParts,
@@ -13,6 +15,7 @@ from hub.web.page_parts import (
     all_parts,
     changed_parts,
     live_element,
+    live_rows,
 )
 
 TABLE = Environment(autoescape=True).from_string(
@@ -127,3 +130,34 @@ def test_what_is_made_of_the_same_is_made_once() -> None:
     [told] = changed_parts(shown[1], shown[2])
     assert kept(2) in told
     assert ">other</tr>" in told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyRow:
+    id: str
+    html: Markup
+
+
+READY = Environment(autoescape=True).from_string(
+    '{% call live("rows", "tbody") %}{{ live_rows(rows) }}{% endcall %}'
+)
+
+
+def test_rows_that_are_made_already_are_parts_of_their_table() -> None:
+    one, two, other = (
+        ReadyRow(id=id, html=Markup("<td>%s</td>") % id)
+        for id in ("one", "two", "other")
+    )
+    recorder, shown = PartRecorder(), list[PageParts]()
+    for rows in ((one, two), (one, two), (other, two)):
+        recorder.begin()
+        READY.render(rows=rows, live=recorder.element, live_rows=recorder.rows)
+        shown.append(recorder.parts)
+    sent = READY.render(rows=(one, two), live=live_element, live_rows=live_rows)
+    assert [sent] == all_parts(shown[0])
+    assert changed_parts(shown[0], shown[1]) == []
+    [told] = changed_parts(shown[1], shown[2])
+    assert '<tr id="other" data-live><td>other</td></tr>' in told
+    assert '<tr id="two" data-keep></tr>' in told
+    with pytest.raises(ValueError, match="two parts"):
+        recorder.rows((two,))

@@ -79,7 +79,7 @@ async def test_all_parts_come_first_and_then_what_changes(live: LiveHub) -> None
     assert stream.status == 200
     assert stream.headers["content-type"].startswith("text/event-stream")
     first = await parts_of(live, stream)
-    assert {"ready", "to-heed", "feeds-ok", "delays", "waits"} <= set(first)
+    assert {"ready", "to-heed", "feeds-by-state", "delays", "waits"} <= set(first)
     assert first["feeds-all"] == "all1"
     await live.add_feed("https://example.org/other")
     changed = await parts_of(live, stream)
