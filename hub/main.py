@@ -156,6 +156,7 @@ def _node(settings: Settings) -> NewNode:
     return NewNode(
         name=f"{socket.gethostname()}:{settings.local_path.absolute()}",
         url=settings.public_url,
+        is_alone=True,
     )
 
 

@@ -25,7 +25,7 @@ JOINING_SECONDS: Final = 20.0
 hub."""
 JOINING_PAUSE: Final = 0.5
 LEAVING_SECONDS: Final = 2.0
-ONLY_NODE: Final = NewNode(name="hub")
+ONLY_NODE: Final = NewNode(name="hub", is_alone=True)
 
 log = structlog.get_logger()
 

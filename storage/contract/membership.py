@@ -22,7 +22,9 @@ class MembershipStore(Protocol):
     """
 
     async def join(self, node: NewNode) -> NodeTerm:
-        """Begin a term; an earlier term of a node of that name ends.
+        """Begin a term; an earlier term of a node of that name ends, and what it held
+        is free. Raises `StorageBusy` if another node is a member and either of the two
+        is to be alone.
 
         Nothing written under the earlier term is stored any more. What it held is free:
         chunks, and retries, which are due at once, because the node may have died

@@ -168,6 +168,7 @@ class Connections:
 
     ``write_error`` is why the last write failed by a fault of the server; "" if it did
     not. ``term``: this node's term, under which it writes; None: it has not joined.
+    ``is_alone``: during its term no other node joins.
     """
 
     def __init__(self, settings: ConnectionSettings, first: _Connection) -> None:
@@ -178,9 +179,15 @@ class Connections:
         self._is_closed = False
         self._node = randomness.randbits(63)
         self.term: NodeTerm | None = None
+        self.is_alone = False
         self._warnings: dict[_Connection, list[str]] = {}
         self.write_error = ""
         self._heed_warnings(first)
+
+    @property
+    def incarnation(self) -> int:
+        """That of this node's term; 0: it has not joined."""
+        return 0 if self.term is None else self.term.incarnation
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Read every row of a short page; for writes see `write`.
@@ -293,8 +300,7 @@ class Connections:
         asked for again.
         """
         until = asyncio.get_running_loop().time() + RESOLVING_SECONDS
-        term = 0 if self.term is None else self.term.incarnation
-        parameters = (self._node, lane, number, term, given)
+        parameters = (self._node, lane, number, self.incarnation, given)
 
         def tell(rows: list[Row]) -> None:
             if then is not None:

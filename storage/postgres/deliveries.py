@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -68,8 +68,9 @@ from storage.sqlite.rows import (
 Ask = Callable[[], ClaimTerms | None]
 Give = Callable[[list[ClaimedChunk] | None], None]
 
-_CLAIM: Final = "SELECT * FROM claim_chunks(%s, %s, %s, %s, %s)"
-_CLAIM_RETRYING: Final = "SELECT * FROM claim_retrying(%s, %s, %s, %s)"
+_CLAIM: Final = "SELECT * FROM claim_chunks(%s, %s, %s, %s, %s, %s)"
+_CLAIM_RETRYING: Final = "SELECT * FROM claim_retrying(%s, %s, %s, %s, %s)"
+_RENEW: Final = "SELECT renew_chunks(%s::bigint[], %s, %s, %s, %s)"
 _LAG: Final = """
 WITH stand AS (
     SELECT s.feed_id, s.wants, g.skip_after, g.skip_to,
@@ -148,11 +149,17 @@ async def _claim(
     """Claim chunks; None if none was found so far, but more are to be looked
     through."""
     rows = await connections.write(
-        _CLAIM, (terms.lease_id, terms.until, terms.now, terms.limit, only_new)
+        _CLAIM, (*_encode_terms(terms, connections), only_new)
     )
     if rows and rows[0][0]:
         return None
     return [_read_chunk(row, box) for row in rows]
+
+
+def _encode_terms(terms: ClaimTerms, connections: Connections) -> tuple[object, ...]:
+    lasting = round(terms.seconds * 1_000)
+    holder = connections.incarnation
+    return terms.lease_id, holder, lasting, terms.now, terms.limit
 
 
 def _read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
@@ -234,9 +241,9 @@ class PostgresDeliveries:
     async def renew(
         self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
     ) -> None:
+        holder, lasting = self._connections.incarnation, round(seconds * 1_000)
         await self._connections.write(
-            "UPDATE chunks SET due = %s WHERE id = ANY(%s::bigint[]) AND lease_id = %s",
-            (now + timedelta(seconds=seconds), list(chunk_ids), lease_id),
+            _RENEW, (list(chunk_ids), lease_id, holder, lasting, now)
         )
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
@@ -257,7 +264,7 @@ class PostgresDeliveries:
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         rows = await self._connections.write(
-            _CLAIM_RETRYING, (terms.lease_id, terms.until, terms.now, terms.limit)
+            _CLAIM_RETRYING, _encode_terms(terms, self._connections)
         )
         return [read_retrying(row, self._box) for row in rows]
 

@@ -166,12 +166,12 @@ class PostgresLog:
         return Cursor(epoch, Position(last))
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """This hub's commits are seen at once, those of another hub by checking. While
-        this node has the database, there are no others."""
+        """This node's commits are seen at once, those of others by checking; a node
+        that is alone has no others."""
         until = asyncio.get_running_loop().time() + seconds
         while True:
             left = until - asyncio.get_running_loop().time()
-            is_alone = self._connections.term is not None
+            is_alone = self._connections.is_alone
             pause = left if is_alone else min(left, _POLL)
             end = await self._log_end.wait(after, max(0.0, pause))
             if end > after or left <= 0:

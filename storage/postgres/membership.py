@@ -1,9 +1,9 @@
-"""`storage.contract.MembershipStore` on PostgreSQL: one node at a time.
+"""`storage.contract.MembershipStore` on PostgreSQL.
 
-A second node may wait to take over, which it can once the first one's term is over by
-the server's clock. From then on, whatever the former node writes in a lane is refused.
-As long as no other node has taken over, a term continues even if it was renewed too
-late: nothing was given to anybody else. Shards are not divided between nodes.
+A node whose term is over by the server's clock is removed by the next one that joins or
+renews its term. From then on, whatever it writes in a lane is refused, and what it held
+is free. Until then its term continues even if it is renewed too late: nothing was given
+to anybody else.
 
 Each renewal checks whether the log is still the one that this node knows: a server that
 was restored or promoted may lack its end. The end is noted on this machine.
@@ -46,14 +46,15 @@ class PostgresMembership:
         self._end = end
 
     async def join(self, node: NewNode) -> NodeTerm:
-        """Begin a term. Raises `StorageBusy` while another node is a member."""
         ((incarnation, other),) = await self._connections.write(
-            "SELECT * FROM join_nodes(%s, %s, %s)", (node.name, node.url, TERM_SECONDS)
+            "SELECT * FROM join_nodes(%s, %s, %s, %s)",
+            (node.name, node.url, TERM_SECONDS, node.is_alone),
         )
         if incarnation is None:
             raise StorageBusy(f"another hub ({other}) is using this database")
         term = NodeTerm(name=node.name, incarnation=incarnation, seconds=TERM_SECONDS)
         self._connections.term = term
+        self._connections.is_alone = node.is_alone
         return term
 
     async def renew(self, term: NodeTerm) -> NodeTerm:
@@ -74,6 +75,7 @@ class PostgresMembership:
         await self._connections.write("SELECT leave_nodes(%s)", (term.incarnation,))
         if self._connections.term == term:
             self._connections.term = None
+            self._connections.is_alone = False
         self._note_end()
 
     def _note_end(self) -> None:

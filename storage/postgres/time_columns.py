@@ -27,6 +27,8 @@ _TABLES: Final[Mapping[str, str]] = {
     "stragglers": "retries",
 }
 """Tables that have another name than in SQLite."""
+_OF_SERVER: Final = frozenset({("chunks", "due")})
+"""Times of the server's clock, which no hub's clock moves."""
 _PUT_FEEDS: Final = (
     "SELECT put_feed_times(%s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[])"
 )
@@ -65,6 +67,8 @@ def _statements(now: datetime, back: timedelta) -> Iterator[str]:
     for name, columns in TIME_COLUMNS.items():
         table = _TABLES.get(name, name)
         for column, limit in columns.items():
+            if (table, column) in _OF_SERVER:
+                continue
             if limit is None or (limit.is_sought and not back):
                 continue
             if limit.is_wait and back:

@@ -30,10 +30,12 @@ def shard_of(host: str) -> int:
 
 class NewNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node that joins. ``name`` is the same after a restart. ``url``: where others
-    reach it."""
+    reach it. ``is_alone``: it joins only while no other node is a member, and keeps
+    others from joining."""
 
     name: str
     url: str = ""
+    is_alone: bool = False
 
 
 class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):

@@ -133,15 +133,15 @@ class _Emptied:
 
     def empty(self) -> None:
         try:
-            self._execute("SELECT beginning.return()")
+            self.execute("SELECT beginning.return()")
         except psycopg.OperationalError:  # the test has ended all connections
             self.connection = None
-            self._execute("SELECT beginning.return()")
+            self.execute("SELECT beginning.return()")
         self.uses += 1
         if self.uses % _VACUUMED_EVERY == 0:
-            self._execute("VACUUM")
+            self.execute("VACUUM")
 
-    def _execute(self, statement: LiteralString) -> None:
+    def execute(self, statement: LiteralString) -> None:
         if self.connection is None:
             self.connection = psycopg.connect(self.location, autocommit=True)
             self.connection.execute("SET session_replication_role = replica")
@@ -150,14 +150,18 @@ class _Emptied:
 
 
 @asynccontextmanager
-async def new_postgres() -> AsyncIterator[str]:
+async def new_postgres(*, is_played: bool = True) -> AsyncIterator[str]:
     """The location of a database that is the caller's alone for the block.
 
     It is then emptied for the next test, in a hundredth of the time of making one.
+    ``is_played``: leases end by the time that its callers name, in place of the
+    server's.
     """
     if not _IDLE:
         _IDLE.append(await _make_postgres(shared_server()))
     database = _IDLE.pop()
+    if not is_played:
+        database.execute("UPDATE beginning.clock SET is_played = FALSE")
     yield database.location
     database.empty()
     _IDLE.append(database)
@@ -182,6 +186,7 @@ async def _make_postgres(server: PostgresServer) -> _Emptied:
     with psycopg.connect(location, autocommit=True) as connection:
         connection.execute("UPDATE hub SET key_check = ''")
         connection.execute(_KEEP_BEGINNING)
+        connection.execute(_PLAY_TIME)
     return _Emptied(location)
 
 
@@ -212,7 +217,18 @@ BEGIN
     END LOOP;
     EXECUTE format('CREATE FUNCTION beginning.return() RETURNS void LANGUAGE plpgsql AS'
         ' %L', 'BEGIN ' || statements || 'PERFORM setval(''accounts_id_seq'', 2);'
-        'UPDATE public.log_head SET epoch = md5(random()::text); END');
+        'UPDATE public.log_head SET epoch = md5(random()::text);'
+        'UPDATE beginning.clock SET is_played = TRUE; END');
 END $$;
 """
 """Keeps what is in the tables at first, in a function that restores it."""
+
+_PLAY_TIME = """
+CREATE TABLE beginning.clock AS SELECT TRUE AS is_played;
+ALTER FUNCTION lease_time(bigint) RENAME TO server_time;
+CREATE FUNCTION lease_time(hub_time bigint) RETURNS bigint LANGUAGE sql AS $$
+    SELECT CASE WHEN is_played THEN hub_time ELSE server_time(hub_time) END
+    FROM beginning.clock
+$$;
+"""
+"""Has leases end by the time that calls name, as on SQLite."""

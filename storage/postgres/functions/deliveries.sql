@@ -107,7 +107,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION split_fanouts(
-    lease bigint, until bigint, now bigint, most bigint,
+    lease bigint, holder bigint, until bigint, now bigint, most bigint,
     OUT made bigint[], OUT has_looked_at_all boolean
 ) LANGUAGE plpgsql AS $$
 -- Make up to `most` chunks; looks at 20,000 subscriptions at most, so that it ends soon
@@ -169,8 +169,9 @@ BEGIN
             UPDATE fanouts SET after_id = next.after_id WHERE position = next.position;
         END IF;
         IF cardinality(taken) > 0 THEN
-            INSERT INTO chunks (position, feed_id, at, lease_id, due, members, outcomes)
-            VALUES (next.position, next.feed_id, now, lease, until, taken,
+            INSERT INTO chunks (position, feed_id, at, lease_id, incarnation, due, members,
+                outcomes)
+            VALUES (next.position, next.feed_id, now, lease, holder, until, taken,
                 decode(repeat('ffff0000', cardinality(taken)), 'hex'))
             RETURNING id INTO added;
             UPDATE fanout_turns SET turn = added WHERE feed_id = next.feed_id;
@@ -183,19 +184,19 @@ END $$;
 -- --- claiming ---
 
 CREATE OR REPLACE FUNCTION reclaim_chunks(
-    lease bigint, until bigint, now bigint, most bigint
+    lease bigint, holder bigint, until bigint, lease_now bigint, now bigint, most bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 -- Claim unfinished chunks whose lease is over. Members that ended, failed or were
 -- paused after the chunk was split need nothing more from it; without other members it
 -- is finished.
 DECLARE
-    ids bigint[] := ARRAY(SELECT id FROM chunks WHERE due <= now
-        ORDER BY position, id LIMIT most);
+    ids bigint[] := ARRAY(SELECT id FROM chunks WHERE due <= lease_now
+        ORDER BY position, id LIMIT most FOR UPDATE SKIP LOCKED);
     chunk chunks;
     unable int[];
 BEGIN
-    FOR chunk IN UPDATE chunks SET lease_id = lease, due = until WHERE id = ANY(ids)
-        RETURNING *
+    FOR chunk IN UPDATE chunks SET lease_id = lease, incarnation = holder, due = until
+        WHERE id = ANY(ids) RETURNING *
     LOOP
         PERFORM owe_to_paused(chunk.position, chunk.feed_id,
             ARRAY(SELECT chunk.members[i + 1] FROM pending_indexes(chunk.outcomes) i), now);
@@ -214,26 +215,30 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION claim_chunks(
-    lease bigint, until bigint, now bigint, most bigint, only_new boolean
+    lease bigint, holder bigint, lasting bigint, now bigint, most bigint, only_new boolean
 ) RETURNS TABLE (
     is_partial boolean, id bigint, lease_id bigint, outcomes bytea, members text,
     "position" bigint, at bigint, feed_id bigint, kind text, status bytea, refs bytea,
     is_superseded boolean, source_id bigint, event text
 ) LANGUAGE plpgsql AS $$
--- Claim chunks. A row without an id says that none was found so far, and that there is
--- more to look through.
+-- Claim chunks, for so many milliseconds. A row without an id says that none was found so
+-- far, and that there is more to look through.
 DECLARE
     claimed bigint[] := '{}';
+    lease_now bigint;
     split record;
 BEGIN
     IF only_new AND NOT EXISTS (SELECT 1 FROM fanout_turns) THEN
         RETURN;
     END IF;
+    PERFORM require_term(holder);
     PERFORM hold_audience();
+    lease_now := lease_time(now);
     IF NOT only_new THEN
-        claimed := reclaim_chunks(lease, until, now, most);
+        claimed := reclaim_chunks(lease, holder, lease_now + lasting, lease_now, now, most);
     END IF;
-    SELECT * INTO split FROM split_fanouts(lease, until, now, most - cardinality(claimed));
+    SELECT * INTO split FROM split_fanouts(lease, holder, lease_now + lasting, now,
+        most - cardinality(claimed));
     claimed := claimed || split.made;
     IF cardinality(claimed) = 0 THEN
         IF NOT split.has_looked_at_all THEN
@@ -257,15 +262,34 @@ BEGIN
     ORDER BY a.place;
 END $$;
 
-CREATE OR REPLACE FUNCTION claim_retrying(
-    lease bigint, until bigint, now bigint, most bigint
-) RETURNS SETOF stored_retries LANGUAGE plpgsql AS $$
-DECLARE
-    ids bigint[] := ARRAY(SELECT subscription_id FROM retries
-        WHERE due <= now AND NOT is_paused ORDER BY due, subscription_id LIMIT most
-        FOR UPDATE SKIP LOCKED);
+CREATE OR REPLACE FUNCTION renew_chunks(
+    ids bigint[], lease bigint, holder bigint, lasting bigint, now bigint
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE retries SET lease_id = lease, due = until WHERE subscription_id = ANY(ids);
+    PERFORM require_term(holder);
+    UPDATE chunks SET due = lease_time(now) + lasting
+        WHERE id = ANY(ids) AND lease_id = lease;
+END $$;
+
+CREATE OR REPLACE FUNCTION claim_retrying(
+    lease bigint, holder bigint, lasting bigint, now bigint, most bigint
+) RETURNS SETOF stored_retries LANGUAGE plpgsql AS $$
+-- Claim retries that are due, and those whose lease is over: whose holder has neither
+-- given them up nor been removed.
+DECLARE
+    lease_now bigint := lease_time(now);
+    ids bigint[];
+BEGIN
+    PERFORM require_term(holder);
+    ids := ARRAY(SELECT subscription_id FROM retries
+        WHERE lease_id <> 0 AND leased_until <= lease_now AND NOT is_paused
+        ORDER BY leased_until LIMIT most FOR UPDATE SKIP LOCKED);
+    ids := ids || ARRAY(SELECT subscription_id FROM retries
+        WHERE due <= now AND NOT is_paused AND lease_id = 0
+        ORDER BY due, subscription_id LIMIT most - cardinality(ids)
+        FOR UPDATE SKIP LOCKED);
+    UPDATE retries SET lease_id = lease, incarnation = holder, due = now + lasting,
+        leased_until = lease_now + lasting WHERE subscription_id = ANY(ids);
     RETURN QUERY SELECT v.* FROM unnest(ids) WITH ORDINALITY a (id, place)
         JOIN stored_retries v ON v.id = a.id ORDER BY a.place;
 END $$;
@@ -301,16 +325,19 @@ UPDATE subscriptions SET from_position = greatest(from_position, upto)
     WHERE id = wanted AND from_position < upto;
 $$;
 
-CREATE OR REPLACE FUNCTION open_retry(opened jsonb) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION open_retry(opened jsonb, holder bigint, now bigint)
+RETURNS void LANGUAGE sql AS $$
 -- Open a retry for an active subscription. One that is open already stays as it is, but
 -- must not stand above the record that was not delivered.
 INSERT INTO retries AS g (subscription_id, feed_id, position, attempts, next_try,
-    failing_since, last_status, last_error, lease_id, due, tried_to, news_from, is_paused)
+    failing_since, last_status, last_error, lease_id, incarnation, leased_until, due,
+    tried_to, news_from, is_paused)
 SELECT id, feed_id, (opened ->> 'position')::bigint, (opened ->> 'attempts')::bigint,
     (opened ->> 'next_try')::bigint, (opened ->> 'failing_since')::bigint,
     (opened ->> 'last_status')::bigint, opened ->> 'last_error',
-    (opened ->> 'lease_id')::bigint, (opened ->> 'next_try')::bigint,
-    (opened ->> 'tried_to')::bigint, (opened ->> 'news_from')::bigint,
+    (opened ->> 'lease_id')::bigint, holder,
+    lease_time(now) + (opened ->> 'next_try')::bigint - now,
+    (opened ->> 'next_try')::bigint, (opened ->> 'tried_to')::bigint, (opened ->> 'news_from')::bigint,
     paused_at IS NOT NULL
 FROM subscriptions WHERE id = (opened ->> 'id')::bigint AND state = 'active'
 ON CONFLICT (subscription_id) DO UPDATE
@@ -352,6 +379,7 @@ BEGIN
         missed_last = CASE WHEN NOT (given > position AND is_told) THEN missed_last END,
         attempts = (moved ->> 'attempts')::bigint,
         next_try = (moved ->> 'next_try')::bigint, due = (moved ->> 'due')::bigint,
+        leased_until = lease_time(now) + (moved ->> 'next_try')::bigint - now,
         news_from = (moved ->> 'news_from')::bigint,
         last_status = (moved ->> 'last_status')::bigint,
         last_error = moved ->> 'last_error', tried_to = (moved ->> 'tried_to')::bigint,
@@ -601,7 +629,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION flush_deliveries(
-    flush jsonb, OUT unfinished bigint[], OUT lost bigint[]
+    flush jsonb, holder bigint, OUT unfinished bigint[], OUT lost bigint[]
 ) LANGUAGE plpgsql AS $$
 -- Apply what happened to deliveries. Every write is fenced: it changes nothing unless
 -- the lease it names still holds.
@@ -628,7 +656,7 @@ BEGIN
     END LOOP;
     FOR each IN SELECT jsonb_array_elements(flush -> 'opened') LOOP
         IF each ->> 'chunk' IS NULL OR each ->> 'chunk' <> ALL(gone) THEN
-            PERFORM open_retry(each);
+            PERFORM open_retry(each, holder, now);
         END IF;
     END LOOP;
     FOR each IN SELECT jsonb_array_elements(flush -> 'moved') LOOP

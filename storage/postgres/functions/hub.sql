@@ -88,7 +88,7 @@ BEGIN
                 INTO told FROM commit_news(given) c;
         WHEN 'deliveries' THEN
             SELECT jsonb_build_array(f.unfinished, f.lost)
-                INTO told FROM flush_deliveries(given) f;
+                INTO told FROM flush_deliveries(given, of_incarnation) f;
     END CASE;
     UPDATE lanes SET last_number = number, answer = told
         WHERE node = of_node AND name = lane AND number <> 0;

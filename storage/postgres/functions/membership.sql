@@ -1,5 +1,12 @@
--- Nodes: one has the database at a time, as long as it renews its term. A term that was
--- not renewed in time continues nevertheless, unless another node has joined meanwhile.
+-- Nodes: each renews its term. A node whose term is over is removed by the next one that
+-- joins or renews, and only then is free what it held: a term that was renewed too late
+-- continues if nobody was faster.
+
+CREATE OR REPLACE FUNCTION lease_time(hub_time bigint) RETURNS bigint LANGUAGE sql AS $$
+-- The time in milliseconds by the clock that judges leases: this server's, whatever the
+-- hub that asks takes the time to be. Tests in played time put the hub's in its place.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+$$;
 
 CREATE OR REPLACE FUNCTION server_identity() RETURNS text LANGUAGE sql STABLE AS $$
 -- A text that changes with a promotion, with a recovery to a point in time, and in a
@@ -13,12 +20,38 @@ CREATE OR REPLACE FUNCTION ensure_epoch(named text, known text, upto bigint) RET
 LANGUAGE plpgsql AS $$
 -- The epoch of the log. A new one, `named`, begins if records may be missing that
 -- readers have seen. The hub has seen records of the epoch `known` up to `upto`; '': it
--- knows none.
+-- knows none. One that knows a former epoch learns of the present one.
 BEGIN
-    UPDATE log_head SET epoch = named, identity = server_identity()
+    UPDATE log_head SET epoch = named, identity = server_identity(),
+            former_epochs = array_remove(former_epochs || epoch, '')
         WHERE identity <> server_identity()
-            OR known <> '' AND (epoch <> known OR head < upto);
+            OR known = epoch AND head < upto
+            OR known NOT IN ('', epoch) AND known <> ALL(former_epochs);
     RETURN (SELECT epoch FROM log_head);
+END $$;
+
+CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
+-- Make everything due at once that no member holds.
+UPDATE chunks SET lease_id = 0, due = 0, incarnation = 0
+    WHERE incarnation NOT IN (SELECT incarnation FROM nodes);
+UPDATE retries SET lease_id = 0, incarnation = 0, due = least(next_try, failing_since),
+    next_try = least(next_try, failing_since)
+    WHERE lease_id <> 0 AND incarnation NOT IN (SELECT incarnation FROM nodes);
+$$;
+
+CREATE OR REPLACE FUNCTION remove_silent_nodes(except_for bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+-- Remove nodes whose terms are over. Their writes that are under way are waited for;
+-- none is stored afterwards.
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM nodes
+        WHERE expires_at <= clock_timestamp() AND incarnation <> except_for) THEN
+        RETURN;
+    END IF;
+    LOCK TABLE nodes IN SHARE UPDATE EXCLUSIVE MODE;
+    DELETE FROM nodes WHERE expires_at <= clock_timestamp() AND incarnation <> except_for;
+    PERFORM hold_audience();
+    PERFORM free_leases();
 END $$;
 
 CREATE OR REPLACE FUNCTION renew_node(
@@ -26,6 +59,7 @@ CREATE OR REPLACE FUNCTION renew_node(
     OUT is_member boolean, OUT log_epoch text, OUT log_end bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM remove_silent_nodes(given);
     UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => seconds)
         WHERE incarnation = given;
     is_member := FOUND;
@@ -33,32 +67,29 @@ BEGIN
     SELECT epoch, head INTO log_epoch, log_end FROM log_head;
 END $$;
 
-CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
--- Make everything that is leased due at once.
-UPDATE chunks SET lease_id = 0, due = 0;
-UPDATE retries SET lease_id = 0, due = least(next_try, failing_since),
-    next_try = least(next_try, failing_since) WHERE lease_id <> 0;
-$$;
-
 CREATE OR REPLACE FUNCTION join_nodes(
-    given text, given_url text, seconds double precision,
+    given text, given_url text, seconds double precision, given_is_alone boolean,
     OUT given_incarnation bigint, OUT other text
 ) LANGUAGE plpgsql AS $$
--- Join; without an incarnation: another node is a member. Writes of earlier terms that
--- are under way are waited for; none is stored afterwards.
+-- Join, in the place of an earlier term of that name. Without an incarnation: another
+-- node is a member, and one of the two has to be alone. Writes of terms that end here
+-- are waited for; none is stored afterwards.
 BEGIN
     LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE;
     SELECT name INTO other FROM nodes
-        WHERE name <> given AND expires_at > clock_timestamp() LIMIT 1;
+        WHERE name <> given AND expires_at > clock_timestamp()
+            AND (is_alone OR given_is_alone)
+        LIMIT 1;
     IF other IS NOT NULL THEN
         RETURN;
     END IF;
-    DELETE FROM nodes;
+    DELETE FROM nodes WHERE name = given OR expires_at <= clock_timestamp();
     PERFORM hold_audience();
-    PERFORM free_leases();
     given_incarnation := nextval('incarnations');
-    INSERT INTO nodes VALUES (given, given_url, given_incarnation,
-        clock_timestamp() + make_interval(secs => seconds));
+    INSERT INTO nodes (name, url, incarnation, expires_at, is_alone)
+        VALUES (given, given_url, given_incarnation,
+            clock_timestamp() + make_interval(secs => seconds), given_is_alone);
+    PERFORM free_leases();
     DELETE FROM lanes WHERE used_at < now() - interval '1 day';
 END $$;
 

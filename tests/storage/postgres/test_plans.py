@@ -109,7 +109,7 @@ SORTED: Final = (
     # Of a few records, as many as are trimmed at once.
     r"SELECT DISTINCT coalesce\(source_id, feed_id\) AS feed FROM records",
     # Of what is under way.
-    r"ARRAY\(SELECT id FROM chunks WHERE due <= now",
+    r"ARRAY\(SELECT id FROM chunks WHERE due <= lease_now",
     # Of the places that a few documents name.
     r"INSERT INTO feed_links",
 )

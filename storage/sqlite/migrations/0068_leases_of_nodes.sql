@@ -1,0 +1,1 @@
+-- Leases name the node that holds them on PostgreSQL. Here there is only one node.
