@@ -2,7 +2,8 @@
 
     .venv/bin/python -m scripts.manual_reference
 
-writes the tables of settings and of types of problems into their pages. What is too
+writes the tables of settings, metrics, commands, operations, routes of pages and types
+of problems into their pages. What is too
 long to be kept with the pages, the help of each command and each operation of the API,
 is put into them when the manual is built, in the place of ``<!-- commands -->`` and
 ``<!-- operations -->``.
@@ -10,8 +11,10 @@ is put into them when the manual is built, in the place of ``<!-- commands -->``
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Final
 
 import click
@@ -26,8 +29,11 @@ from hub.web.api.api_descriptions import (
     TypeWords,
 )
 from hub.web.api.openapi import openapi_document
+from hub.web.operation import HTML, Operation, every_operation
 from hub.web.problem_types import EXPLANATIONS
+from protocols.prometheus import MetricFamily
 from scripts.manual_contents import DOCS
+from scripts.monitoring.__main__ import read_registry
 
 WIDTH: Final = 88
 """Columns of a command's help."""
@@ -50,8 +56,88 @@ def problems_table() -> str:
     return "| type, below `/problems/` | |\n|---|---|\n" + "".join(rows)
 
 
+def metrics_table() -> str:
+    rows = (
+        f"| `{each.name}` | {each.kind} | {labels_of(each)} | {each.help} |\n"
+        for each in asyncio.run(read_registry())
+    )
+    return "| metric | type | labels | |\n|---|---|---|---|\n" + "".join(rows)
+
+
+def labels_of(family: MetricFamily) -> str:
+    """Its labels with their values; the bounds of buckets and versions are none."""
+    values: dict[str, dict[str, None]] = {}
+    for sample in family.samples:
+        for label, value in sample.labels.items():
+            if label not in ("le", "version"):
+                values.setdefault(label, {})[f"`{value}`"] = None
+    return "; ".join(f"`{label}`: {', '.join(values[label])}" for label in values)
+
+
+def commands_table() -> str:
+    rows = (
+        f"| `{in_cell(' '.join((name, *arguments_of(each))))}`"
+        f" | {in_cell(in_words(with_literals(each.help or '')))} |\n"
+        for name, each in all_commands()
+    )
+    return "| command | what it does |\n|---|---|\n" + "".join(rows)
+
+
+def with_literals(help: str) -> str:
+    """A help in one piece, with its options and variables as what one types."""
+    words = " ".join(help.split())
+    return re.sub(r"(?<![\w`-])(--[a-z-]+|FANFARE_[A-Z_]+…?)", r"`\1`", words)
+
+
+def arguments_of(command: click.Command) -> Iterator[str]:
+    context = click.Context(command)
+    for each in command.params:
+        if isinstance(each, click.Argument):
+            yield each.make_metavar(context)
+
+
+def operations_table() -> str:
+    """All of the API and of what is open, in the order of the document."""
+    rows = []
+    for path, methods in openapi_document()["paths"].items():
+        for method, each in methods.items():
+            scope = re.search(r"Requires the (`\w+`) scope", each["description"])
+            rows.append(
+                f"| `{method.upper()} {path}` | {scope[1] if scope else ''}"
+                f" | {in_cell(each['summary'])} |\n"
+            )
+    return "| operation | scope | |\n|---|---|---|\n" + "".join(rows)
+
+
+def pages_table() -> str:
+    """Pages, and what is on them and no document describes: forms, files."""
+    import_module("hub.web.application")  # declares them all
+    described = openapi_document()["paths"]
+    rows = (
+        f"| `{each.method} {each.path}` | {in_cell(page_words(each))} |\n"
+        for each in sorted(every_operation(), key=lambda it: it.path)
+        if HTML in contents_of(each)
+        or (each.path not in described and f"/api{each.path}" not in described)
+    )
+    return "| route | |\n|---|---|\n" + "".join(rows)
+
+
+def contents_of(operation: Operation) -> list[str]:
+    """The media types of its answers."""
+    each = operation.answers.values()
+    return [type for it in each if isinstance(it, Mapping) for type in it]
+
+
+def page_words(operation: Operation) -> str:
+    return f"{operation.summary}. {in_words(operation.description)}".strip(". ")
+
+
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/settings.md": settings_table,
+    "reference/metrics.md": metrics_table,
+    "reference/cli.md": commands_table,
+    "reference/http-api.md": operations_table,
+    "reference/page-routes.md": pages_table,
     "reference/errors.md": problems_table,
 }
 """By page: its table that begins with the same line."""

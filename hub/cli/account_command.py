@@ -52,7 +52,11 @@ def accounts() -> None:
 @json_option("Print one JSON array.")
 @speaks_to_hub
 def list_accounts(hub: Hub, search: str | None, as_json: bool) -> None:
-    """List accounts by name."""
+    """List accounts by name.
+
+    Each with its good tokens and what these may do, when one was last used, its
+    subscriptions by state, requests sent and live connections.
+    """
     found = list(hub.each("/api/accounts", "accounts", search=search))
     if as_json:
         say_json(found)

@@ -247,7 +247,7 @@ def compact(as_json: bool) -> None:
 @database.command()
 @json_option()
 def backups(as_json: bool) -> None:
-    """List the scheduled backups of the running hub."""
+    """List the scheduled backups of the hub, and whether the last one failed."""
     _require_file(read_settings(), "back it up with pg_basebackup and archived WAL")
     found = find_hub(None).get("/api/db/jobs")
     if as_json:
@@ -393,7 +393,11 @@ def _what_follows(former: Settings, now: Settings) -> Iterator[str]:
 @database.command()
 @json_option()
 def migrate(as_json: bool) -> None:
-    """Bring the schema up to date; `serve` does so when it starts."""
+    """Bring the schema up to date; `serve` does so when it starts.
+
+    With a million subscriptions that may take a minute, in which the hub does not
+    answer.
+    """
     found = _stopped(
         lambda: _with_database(lambda storage: storage.status(), migrate=True)
     )

@@ -421,7 +421,11 @@ verbose_option = click.option(
 @json_option()
 @speaks_to_hub
 def show(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
-    """Show a feed: last answer, validators, period, next fetch, subscribers."""
+    """Show a feed: last answer, validators, period, next fetch, subscribers.
+
+    Also how late its entries are, warnings about them, and of a site the pages known,
+    from where changes are requested, and when all of it was last read.
+    """
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
     if as_json:
         say_json(found)

@@ -229,7 +229,11 @@ def _last_change(found: Document) -> str:
 @json_option("Print one JSON array.")
 @speaks_to_hub
 def watches(hub: Hub, as_json: bool) -> None:
-    """List the lists that the hub keeps in step with."""
+    """List the lists that the hub keeps in step with.
+
+    When each was last read and what changed, when it is read next, and what is wrong
+    with it.
+    """
     found = list(hub.each("/api/watched-lists", "lists"))
     if as_json:
         say_json(found)

@@ -265,7 +265,7 @@ def confirm(hub: Hub, plan: int, as_json: bool) -> None:
 @json_option()
 @speaks_to_hub
 def cancel(hub: Hub, plan: int, as_json: bool) -> None:
-    """Cancel a plan; what is done stays done."""
+    """Stop a plan, or drop one that is not confirmed; what is done stays done."""
     found = hub.post(f"/api/plans/{plan}/cancel")
     if as_json:
         say_json(found)

@@ -499,7 +499,8 @@ def pause(
 ) -> None:
     """Send nothing to callbacks, for now.
 
-    What comes meanwhile is sent when they are resumed.
+    What comes meanwhile is sent when they are resumed. A callback stands for all of its
+    subscriptions.
     """
     if is_by_filter(
         hub, "pause", "subscriptions", subscriptions, given, as_json=as_json

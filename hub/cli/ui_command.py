@@ -15,7 +15,8 @@ from hub.cli.wording import json_option, say_json
 def ui(hub: Hub, as_json: bool) -> None:
     """Print a link that logs a browser in to the hub's pages.
 
-    It works once, within five minutes.
+    It works once, within five minutes. With a token without the scope admin the pages
+    are those of its account.
     """
     made = hub.post("/api/login-links")
     if as_json:

@@ -167,7 +167,8 @@ class RequestMeter:
         self._seconds = {
             area: Histogram(
                 "fanfare_http_request_seconds",
-                "From a request to the head of its answer.",
+                "From a request to the head of its answer; long polls wait as long as"
+                " they are asked to.",
                 LATENCY_BOUNDS,
                 {"area": area},
             )
@@ -189,7 +190,8 @@ class RequestMeter:
             MetricFamily(
                 name="fanfare_http_requests_total",
                 kind=MetricKind.COUNTER,
-                help="Requests to the hub, by area and the class of the answer.",
+                help="Requests to the hub, by area (hub: WebSub and pings) and the"
+                " class of the answer; websockets are not counted.",
                 samples=tuple(
                     MetricSample(value=number, labels={"area": area, "answer": answer})
                     for (area, answer), number in self._answers.items()
@@ -205,26 +207,31 @@ class Metrics:
     def __init__(self) -> None:
         self.polls = Tally(
             "fanfare_polls_total",
-            "Polls of feeds by outcome.",
+            "Polls of feeds by outcome: fetched, not_modified (304), failed (no"
+            " answer, an error status, or not a feed).",
             "outcome",
             ("fetched", "not_modified", "failed"),
         )
         self.slow_polls = Tally(
             "fanfare_slow_polls",
-            "Visits to slow publishers, under way or waiting for a slot.",
+            "Visits to publishers that are slow to answer: under_way, in slots of"
+            " their own, or waiting for one.",
             "state",
             ("under_way", "waiting"),
             MetricKind.GAUGE,
         )
         self.documents = Tally(
             "fanfare_documents_total",
-            "Documents fetched, by how they were read.",
+            "Documents fetched, by how they were read: full, incremental (only"
+            " unknown entries), unchanged (not at all, because they were byte for byte"
+            " the last one), unreadable.",
             "reading",
             [reading.value for reading in DocumentReading],
         )
         self.entries = Tally(
             "fanfare_entries_total",
-            "Entries written to the log, by kind of record.",
+            "Entries written to the log, by kind of record; entries are the new ones;"
+            " error, recovered, content and event have none.",
             "kind",
             [kind.value for kind in RecordKind],
         )
@@ -236,45 +243,51 @@ class Metrics:
         )
         self.deliveries = Tally(
             "fanfare_deliveries_total",
-            "Requests to callbacks by outcome: delivered is any 2xx.",
+            "Requests to callbacks by outcome: delivered (2xx), refused (any other"
+            " status), unanswered.",
             "outcome",
             ("delivered", "refused", "unanswered"),
         )
         self.endings = Tally(
             "fanfare_deliveries_ended_total",
-            "Deliveries no longer tried: given up, or the callback is gone.",
+            "Deliveries that are no longer tried: given_up (now a dead letter), or"
+            " gone (410).",
             "reason",
             ("given_up", "gone"),
         )
         self.connections = Tally(
             "fanfare_connections",
-            "Open live connections.",
+            "Open live connections; stream and poll are those of Superfeedr's API.",
             "transport",
             ("websocket", "sse", "stream", "poll"),
             MetricKind.GAUGE,
         )
         self.live_reads = Tally(
             "fanfare_live_reads_total",
-            "Lookups in database or memory for live clients that connect or resume.",
+            "Lookups for live clients that connect or resume (topics, and pages of"
+            " the log); from memory, because others asked for the same.",
             "from",
             ("database", "memory"),
         )
         self.live_messages = Tally(
             "fanfare_live_messages_total",
-            "Notifications written to live connections: as they came, or replayed.",
+            "Notifications written to live connections: pushed as they came, or"
+            " replayed to clients that resumed.",
             "how",
             ("pushed", "replayed"),
         )
         self.live_resuming = Gauge(
             "fanfare_live_resuming",
-            "Live connections that are still being sent what they missed.",
+            "Live connections that have resumed and are still being sent what they"
+            " missed; they get new records after that.",
         )
         self.live_position: Position | None = None
         """The position up to which live connections got the log; None: no stream."""
 
         self.limited = Tally(
             "fanfare_requests_limited_total",
-            "Requests refused with 429, by the limit.",
+            "Requests refused with 429: too many requests by token or address, too"
+            " many live connections, too many open pages that move.",
             "limit",
             (
                 *("token", "address", "live_of_address", "live_of_account"),
@@ -328,7 +341,8 @@ class Metrics:
         )
         self.first_deliveries = Histogram(
             "fanfare_commit_to_delivery_seconds",
-            "From the commit to the first 2xx of a callback of its feed.",
+            "From the commit to the first 2xx of a callback of its feed; records"
+            " without subscribers are not included.",
             FIRST_BOUNDS,
         )
         self.freshness = FreshnessMeter(self.publications, self.first_deliveries)

@@ -152,12 +152,19 @@ class MetricsService:
         waiting = await self.waiting()
         database = await self._storage.status()
         return [
-            _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
+            _gauge(
+                "fanfare_info",
+                "1, with the version of the hub as a label.",
+                1,
+                version=hub.__version__,
+            ),
             *self._metrics.families(),
             *self._families_of(waiting),
             await self._upstream(),
             _gauge(
-                "fanfare_log_head", "Position of the last record.", database.log_end
+                "fanfare_log_head",
+                "Position of the last record of the log.",
+                database.log_end,
             ),
             *_disk_families(await self._disk.report(), self._clock.now()),
             *process_families(),
@@ -185,7 +192,9 @@ class MetricsService:
         return MetricFamily(
             name="fanfare_upstream_total",
             kind=MetricKind.COUNTER,
-            help="Requests to other hubs, and their pushes.",
+            help="Other people's hubs: subscriptions requested to lapsed; pushes"
+            " delivered, forged, rejected; new entries brought first by them, late,"
+            " foreign (of no feed they are for), missed (found by a poll).",
             samples=tuple(
                 MetricSample(value=counts.get(what, 0), labels={"what": what.value})
                 for what in PushCount
@@ -229,8 +238,9 @@ class MetricsService:
             MetricFamily(
                 name="fanfare_backlog",
                 kind=MetricKind.GAUGE,
-                help="What deliveries wait in: records not yet split, chunks of up to"
-                " 500, retrying subscriptions, dead letters.",
+                help="What is waiting: records not yet split (fanouts), chunks of up to"
+                " 500 deliveries, retrying subscriptions, dead letters; the last two"
+                " also under their former names, so do not add up the stages.",
                 samples=tuple(
                     MetricSample(value=value, labels={"stage": stage})
                     for stage, value in (
@@ -245,12 +255,14 @@ class MetricsService:
             ),
             _gauge(
                 "fanfare_delivery_lag_seconds",
-                "Age of the oldest record that is still in its first deliveries.",
+                "Age of the oldest record that is still in its first deliveries; 0 if"
+                " there is none.",
                 age_of(backlog.oldest_undelivered, self._clock),
             ),
             _gauge(
                 "fanfare_live_lag_seconds",
-                "Age of the oldest record that live connections were not given yet.",
+                "Age of the oldest record that live connections were not given yet; 0"
+                " without a lag.",
                 age_of(waiting.oldest_unstreamed, self._clock),
             ),
             _gauge(
@@ -267,13 +279,19 @@ def _disk_families(disk: DiskReport, now: datetime) -> list[MetricFamily]:
         MetricFamily(
             name="fanfare_disk_bytes",
             kind=MetricKind.GAUGE,
-            help="About how much of the disk is for what.",
+            help="About how many bytes on disk are for what, estimated from a few rows"
+            " of each table; entries with the log, free pages of the database, and"
+            " collections beside it.",
             samples=tuple(
                 MetricSample(value=size, labels={"purpose": purpose})
                 for purpose, size in disk.purposes.items()
             ),
         ),
-        _gauge("fanfare_disk_free_bytes", "Free space of the disk.", disk.free),
+        _gauge(
+            "fanfare_disk_free_bytes",
+            "Free space on the disk of the database.",
+            disk.free,
+        ),
         _gauge(
             "fanfare_disk_limit_bytes",
             "Size of the database at which the oldest entries go; 0: none.",

@@ -47,7 +47,7 @@ from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
-from hub.web.api.list_routes import ListWatchRoutes
+from hub.web.api.list_routes import FeedListRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.output_routes import OutputRoutes
@@ -193,13 +193,12 @@ def create_application(
         *FeedRoutes(
             services.feeds,
             services.feed_reports,
-            services.lists,
             services.feed_exports,
             services.storage,
             services.clock,
         ).routes(),
         *FeedDocumentRoutes(services.feed_documents).routes(),
-        *ListWatchRoutes(services.list_watches).routes(),
+        *FeedListRoutes(services.lists, services.list_watches).routes(),
         *SubscriptionRoutes(
             services.subscriptions,
             services.event_subscriptions,

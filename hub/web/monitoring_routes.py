@@ -114,6 +114,7 @@ class MonitoringRoutes(Routes):
         path="/healthz",
         id="get_liveness",
         summary="Whether the process is alive",
+        description="200 while it is.",
         answers={200: {JSON: AliveJson}},
         problems=(),
     )
@@ -125,6 +126,9 @@ class MonitoringRoutes(Routes):
         path="/readyz",
         id="get_readiness",
         summary="Whether the hub can work, and why not",
+        description="200, or 503 with `errors`, the reasons why the hub cannot work;"
+        " `warnings`; and `conditions`: for each of both `what` is wrong, `since`"
+        " when, what to do (`advice`), and whether it is an `error`.",
         answers={200: {JSON: ReadinessJson}, 503: {JSON: ReadinessJson}},
         problems=(),
     )
@@ -168,6 +172,13 @@ class MonitoringRoutes(Routes):
         path=IDENTITY_PATH,
         id="prove_identity",
         summary="Prove to a command on this machine that this is its hub",
+        description='The answer has `{"proof"}`, the HMAC-SHA256 of `challenge` (16 to'
+        " 128 characters) with the key in the hub's file. With `claim`, the"
+        " HMAC-SHA256 with the admin token of the lines `fanfare command`, connection"
+        " and challenge, the proof is that of `fanfare hub`, connection and challenge."
+        " The connection is `127.0.0.1 54321 127.0.0.1 8080`: address and port of the"
+        " client, then of the hub. 403 for any other claim, from another machine, and"
+        " with headers of a proxy.",
         query=(
             Parameter(
                 name="challenge",

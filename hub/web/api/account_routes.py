@@ -111,6 +111,10 @@ class AccountRoutes(Routes):
         id="get_account",
         scope=TokenScope.LIST,
         summary="Show the token's account: its scopes, credits and subscriptions",
+        description="The answer has `account` (its name), `scopes` (of the token),"
+        " `notified` (requests to its callbacks so far), `credits`"
+        " (`X-Superfeedr-Credits`), and how many `subscriptions` it has and how many"
+        " of them are `failing`, null if they are too many to be counted.",
         answers={200: AccountJson},
     )
     async def show(self, request: Request) -> Response:
@@ -123,6 +127,9 @@ class AccountRoutes(Routes):
         id="list_accounts",
         scope=TokenScope.ADMIN,
         summary="List accounts with their tokens' scopes, subscriptions and credits",
+        description="By name: how many good `tokens` each has, all `scopes` of these,"
+        " when one was last used (`used_at`), `subscriptions` by state, `notified`,"
+        " `credits`, `live_connections`. `anonymous` is the open hub's.",
         answers={200: AccountsJson},
         query=(
             Parameter(name="search", help="only those whose name begins so"),

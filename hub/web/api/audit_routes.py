@@ -168,6 +168,12 @@ class AuditRoutes(Routes):
         id="list_audit_records",
         scope=TokenScope.ADMIN,
         summary="List who did what, the latest first",
+        description="A page may be short, or empty, and not the last one. `account` is"
+        " a name (`anonymous`: failed logins), `source` is `api`, `cli`, `pages`,"
+        " `account pages` or `superfeedr`, `operation` an operationId, `without` all"
+        " but that one; `target` (`feed`, `subscription`, `token`, …) goes with `id`;"
+        " `outcome` is `done` (below 400), `refused` (400 to 499) or `failed` (above,"
+        " or cut off).",
         answers={200: AuditTrailJson},
         query=(*AUDIT_LIST, PAGE[1]),
         problems=(422,),

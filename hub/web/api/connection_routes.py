@@ -97,6 +97,11 @@ class ConnectionRoutes(Routes):
         id="list_connections",
         scope=TokenScope.ADMIN,
         summary="List live connections: websockets, event streams, long polls",
+        description="Each has its `id`, `transport` (`websocket`, `sse`, `stream`,"
+        " `poll`), `account` (`anonymous` without a token), `address`, `opened_at`,"
+        " the first 20 `topics` of `topic_count`, `queue_bytes` that wait to be taken,"
+        " `messages` and `bytes` that were sent, `behind` while it is sent what it"
+        " missed. `cursor` is the `next` of the page before.",
         answers={200: ConnectionsJson},
         query=CONNECTION_LIST,
         problems=(422,),
@@ -122,6 +127,7 @@ class ConnectionRoutes(Routes):
         id="disconnect",
         scope=TokenScope.ADMIN,
         summary="Send a live connection away",
+        description="By the close code 3502.",
         answers={200: ConnectionJson},
         problems=(404,),
     )

@@ -95,8 +95,10 @@ class DatabaseRoutes(Routes):
         id="back_up_database",
         scope=TokenScope.ADMIN,
         summary="Back up the database to a new file on the hub's machine",
-        description="`201` when it is made, `202` if that takes longer than `wait`:"
-        " `GET /api/db/jobs` says how far it is, and what came of it.",
+        description='`{"destination": "/absolute/path"}`, or `{}` for one in'
+        " `FANFARE_BACKUP_DIR`. 201 when it is made, 202 if that takes longer than"
+        " `wait`: `GET /api/db/jobs` says how far it is, and what came of it. 409"
+        " while another backup or check is running.",
         answers={201: DatabaseJobJson, 202: DatabaseJobJson},
         query=(_WAIT,),
         body=Backup(destination="/var/backups/fanfare.db"),
@@ -115,8 +117,8 @@ class DatabaseRoutes(Routes):
         id="check_database",
         scope=TokenScope.ADMIN,
         summary="Check the whole database for damage",
-        description="`200` when it was read, with what was found wrong; `202` if that"
-        " takes longer than `wait`.",
+        description="200 when it was read, with the damage as `findings`; 202 if that"
+        " takes longer than `wait`. 409 while another backup or check is running.",
         answers={200: DatabaseJobJson, 202: DatabaseJobJson},
         query=(_WAIT,),
         problems=(409, 422),
@@ -132,6 +134,9 @@ class DatabaseRoutes(Routes):
         id="list_database_jobs",
         scope=TokenScope.ADMIN,
         summary="The running backup or check, and the last ones",
+        description="The answer has the backup or check that is `running` (`done` of"
+        " `total` bytes), `last_backup` and `last_check` of this process, the"
+        " `schedule` of backups, and the `backups` in its directory, newest first.",
         answers={200: DatabaseJobsJson},
     )
     async def jobs(self, request: Request) -> Response:

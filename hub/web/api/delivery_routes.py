@@ -236,7 +236,8 @@ class DeliveryRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List retrying subscriptions and dead letters",
         description="With a filter: those that a matching failed request was to"
-        " deliver.",
+        " deliver. `retrying_after` is the id of a subscription, `dead_letters_after`"
+        " that of a dead letter.",
         answers={200: DeliveriesJson},
         query=(
             replace(PAGE[0], name="retrying_after", help="a subscription's id"),
@@ -276,7 +277,8 @@ class DeliveryRoutes(Routes):
         id="list_failed_deliveries",
         scope=TokenScope.ADMIN,
         summary="List failed requests of all subscriptions",
-        description="The last 20 failures of each subscription are kept.",
+        description="Newest first. The last 20 failures of each subscription are kept."
+        " `status` is `404`, `5xx`, or `none` for no answer.",
         answers={200: FailedDeliveriesJson},
         query=(
             *DELIVERY_LIST,
@@ -311,7 +313,8 @@ class DeliveryRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List what went to callbacks at the first try",
         description="The latest first, by groups of up to 500 callbacks that a record"
-        " was sent to together, of the last 7 days.",
+        " was sent to together, of the last 7 days; `delivered` of the `callbacks`"
+        " took it. What one callback got is in its subscription's attempts.",
         answers={200: SentDeliveriesJson},
         query=(*SENT_LIST, PAGE[1]),
         problems=(422,),
@@ -339,6 +342,7 @@ class DeliveryRoutes(Routes):
         id="get_failed_delivery",
         scope=TokenScope.LIST,
         summary="Show a failed request in full, with where it failed and the answer",
+        description="With the scope `list` one of the account's own.",
         answers={200: DeliveryReportJson},
         problems=(404,),
     )
@@ -382,6 +386,8 @@ class DeliveryRoutes(Routes):
         id="retry_delivery",
         scope=TokenScope.SUBSCRIBE,
         summary="Try a retrying subscription or a dead letter now",
+        description='`{"subscription": id}` or `{"dead_letter": id}`. 409 while the'
+        " subscription is paused.",
         answers={202: RetriedJson},
         body=Retry(subscription=7),
         problems=(404, 409),
@@ -403,8 +409,8 @@ class DeliveryRoutes(Routes):
         id="discard_delivery",
         scope=TokenScope.UNSUBSCRIBE,
         summary="Discard a dead letter, or what a retrying subscription lacks",
-        description="It is not sent any more. A retrying subscription receives new"
-        " records from now on.",
+        description='`{"subscription": id}` or `{"dead_letter": id}`. It is not sent'
+        " any more. A retrying subscription receives new records from now on.",
         answers={200: DiscardedJson},
         body=Undelivered(dead_letter=7),
         problems=(404,),

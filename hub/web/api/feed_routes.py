@@ -24,7 +24,6 @@ from hub.services.feed_requests import (
     ImportOutcome,
     read_credentials,
 )
-from hub.services.opml_lists import FeedListService
 from hub.services.service_errors import SeveralFeeds
 from hub.sites.feed_finder import LookupKind
 from hub.web.api.feed_json import (
@@ -46,7 +45,6 @@ from hub.web.api.feed_json import (
     PushHubJson,
     PushHubsJson,
     SubscriptionsEndedJson,
-    WalkedListsJson,
 )
 from hub.web.api.selection_input import (
     FEED_LIST,
@@ -69,7 +67,7 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
-from protocols.opml import DEEPEST, MOST_LISTS, OPML_TYPE
+from protocols.opml import OPML_TYPE
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
@@ -82,8 +80,6 @@ from storage.records import (
     TokenScope,
 )
 
-LISTED_AT_ONCE = 5_000
-"""The most feeds of lists in one answer."""
 MOST_AT_ONCE = 500
 """The most feeds that one request may add."""
 
@@ -152,18 +148,6 @@ class PageToLookAt(RequestBody):
     kind: LookupKind = LookupKind.ANY
 
 
-class ListsToRead(RequestBody):
-    """The body of ``POST /api/lists``.
-
-    ``depth``: how deep these lists are included in others; ``skip``: how many feeds the
-    parts before have had.
-    """
-
-    urls: list[str]
-    depth: int = 0
-    skip: int = 0
-
-
 def _wait(help: str, default: int) -> Parameter:
     return Parameter(
         name="wait",
@@ -182,7 +166,6 @@ class FeedRoutes(Routes):
         self,
         feeds: FeedService,
         reports: FeedReportService,
-        lists: FeedListService,
         exports: FeedExportService,
         storage: Storage,
         clock: Clock,
@@ -191,7 +174,6 @@ class FeedRoutes(Routes):
         self._clock = clock
         self._feeds = feeds
         self._reports = reports
-        self._lists = lists
         self._exports = exports
 
     @ApiOperation(
@@ -200,6 +182,8 @@ class FeedRoutes(Routes):
         id="list_feeds",
         scope=TokenScope.ADMIN,
         summary="List feeds, by page",
+        description="Filtered and sorted; or with `url` one feed, in whatever"
+        " spelling.",
         answers={200: FeedsJson},
         query=(
             *FEED_LIST,
@@ -227,6 +211,7 @@ class FeedRoutes(Routes):
         id="export_feeds",
         scope=TokenScope.ADMIN,
         summary="The feeds that a filter finds, private ones too, as OPML 2.0",
+        description="Categories are folders.",
         answers={200: {"text/x-opml": str}},
         query=FEED_LIST,
         problems=(422,),
@@ -242,6 +227,19 @@ class FeedRoutes(Routes):
         id="add_feed",
         scope=TokenScope.ADMIN,
         summary="Add a feed, and report its first fetch",
+        description="The body has the `url`, and optionally `category` (at most 200"
+        " printable characters), `title` and `description` (until the feed has its"
+        " own), `private`, `headers` (an object), `basic` (`user:password`),"
+        " `publish_secret` (the secret its publisher signs pings with content with),"
+        " `subscription_callback` (where its publisher is asked who may subscribe),"
+        " `discover` (if the URL is a page: add the feed it names, or the site),"
+        " `kind` (only `feed`, `openfeeder` or `scp`). If a page names several feeds"
+        " without a clear choice, nothing is added and the answer is 300. 201 if"
+        " added, 200 if it exists, in whatever spelling; `added` says which. Adding"
+        " never changes an existing feed: 409 if its `private`, `category`,"
+        " credentials, `publish_secret` or `subscription_callback` differ from the"
+        " request; use `PATCH`. The answer is the feed with the result of that fetch,"
+        " `next_fetch`, and `next_fetch_reason`, why it is polled then.",
         answers={201: AddedFeedJson, 200: AddedFeedJson, 300: FeedChoicesJson},
         query=(_wait("seconds to wait for the first fetch", int(LONGEST_WAIT)),),
         body=FeedToAdd(url="https://example.org/feed.xml", category="news"),
@@ -274,6 +272,14 @@ class FeedRoutes(Routes):
         id="import_feeds",
         scope=TokenScope.ADMIN,
         summary="Add many feeds, and report the outcome of each",
+        description="The body has `feeds`, 1 to 500 objects with `url`, `category`,"
+        " `title` and `description`; the other members of `POST /api/feeds` apply to"
+        " all of them. `dry_run`: add none. `keeps_known`: leave existing feeds as"
+        " they are whatever their category and credentials (otherwise a difference is"
+        " refused; another `private` always is). The answer is in the order of the"
+        " request; an `outcome` is `added`, `known`, `addable` (in a dry run),"
+        " `undecided` (a page that names several `feeds`) or `refused` with a"
+        " `reason`. A refused feed does not stop the others.",
         answers={200: ImportedFeedsJson},
         query=(_wait("seconds to wait for each first fetch", 0),),
         body=FeedsToAdd(
@@ -299,6 +305,7 @@ class FeedRoutes(Routes):
         id="list_findings",
         scope=TokenScope.ADMIN,
         summary="List feeds that need attention, by page of all feeds",
+        description="A page may be empty without being the last.",
         answers={200: FeedFindingsJson},
         query=(
             *PAGE,
@@ -319,6 +326,8 @@ class FeedRoutes(Routes):
         id="list_push_hubs",
         scope=TokenScope.ADMIN,
         summary="List other hubs that push feeds, with counts",
+        description="Those with the most subscriptions first. The first item, with the"
+        ' hub `""`, has the sums over all. The counts are those of the metrics.',
         answers={200: PushHubsJson},
         query=(
             Parameter(
@@ -341,33 +350,14 @@ class FeedRoutes(Routes):
 
     @ApiOperation(
         method="POST",
-        path="/lists",
-        id="read_lists",
-        scope=TokenScope.ADMIN,
-        summary="Read lists of feeds in OPML, including nested lists",
-        only_reads=True,
-        answers={200: WalkedListsJson},
-        body=ListsToRead(urls=["https://example.org/feeds.opml"]),
-    )
-    async def read_lists(self, request: Request) -> Response:
-        body = await read_body(request, ListsToRead)
-        if not 1 <= len(body.urls) <= MOST_LISTS:
-            raise InvalidValue("urls", f"1 to {MOST_LISTS} of them")
-        if not 0 <= body.depth <= DEEPEST:
-            raise InvalidValue("depth", f"0 to {DEEPEST}")
-        if body.skip < 0:
-            raise InvalidValue("skip", "a number of feeds")
-        walk = await self._lists.part(body.urls, depth=body.depth, skip=body.skip)
-        return json_response(
-            WalkedListsJson.of_walk(walk, skip=body.skip, length=LISTED_AT_ONCE)
-        )
-
-    @ApiOperation(
-        method="POST",
         path="/discover",
         id="discover_feeds",
         scope=TokenScope.ADMIN,
         summary="Show which feed is at a URL, or which feeds a page names",
+        description="At the `url`; if `kind` is given, for this kind only (`feed`,"
+        " `openfeeder`, `scp`). The answer has `is_feed` with `format`, `title` and"
+        " `entries`; or the `feeds` that a page names, the `best` of them (null"
+        " without a clear choice) and the `reason`; or the `error`. Adds nothing.",
         only_reads=True,
         answers={200: LookupResultJson},
         body=PageToLookAt(url="https://example.org/"),
@@ -383,6 +373,14 @@ class FeedRoutes(Routes):
         id="get_feed",
         scope=TokenScope.ADMIN,
         summary="Show one feed, and why it is polled when it is",
+        description="`site` is null unless it is read by many requests; its `cursor`"
+        " says from where changes are requested, `is_read` whether it was complete"
+        " once. `rekeyed`: known entries that came under new ids; `gap_at`: when no"
+        " entry was known; `waiting`: new and changed entries over the daily limit,"
+        " after `told_of_day` new ones and `bytes_of_day` bytes; of the last document"
+        " `dropped` (entries left out) and the first five `problems`. Its `state` is"
+        " `active`, `paused`, `gone` (it answered 410 twice), `dead` (nothing but 404"
+        " for days), `removed` or `track`; only active feeds are polled.",
         answers={200: FeedReportJson},
         problems=(404,),
     )
@@ -396,6 +394,8 @@ class FeedRoutes(Routes):
         id="get_feed_document",
         scope=TokenScope.ADMIN,
         summary="The last valid document of a feed in the creator format, unchanged",
+        description="Byte for byte, including what the hub does not interpret; 404 for"
+        " other formats.",
         answers={200: dict},
         problems=(404,),
     )
@@ -415,6 +415,10 @@ class FeedRoutes(Routes):
         id="explain_feed",
         scope=TokenScope.ADMIN,
         summary="Explain when a feed is polled next, with every term",
+        description="The answer has the `sentence`; `rate` and `rate_now` (entries a"
+        " day), `price` (entry-seconds); `hints` and which of them are in force; the"
+        " factors of the 168 `hours` of a week from Monday 0:00 UTC, and of the twelve"
+        " five `minutes` of an hour; all `terms`, in order; and `site` as of the feed.",
         answers={200: FeedPlanJson},
         problems=(404,),
     )
@@ -429,7 +433,8 @@ class FeedRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List the last polls of a feed, with reason and outcome",
         description="Kept are the polls of the day before the last one, at most 1,440,"
-        " and the last 64 however old they are.",
+        " and the last 64 however old they are. `code` is 0 without an answer,"
+        " `asked_by` says who asked for a poll, where the audit trail knows it.",
         answers={200: FeedHistoryJson},
         query=HISTORY_SPAN,
         problems=(404, 422),
@@ -445,6 +450,16 @@ class FeedRoutes(Routes):
         id="edit_feed",
         scope=TokenScope.ADMIN,
         summary="Change a feed, and report the consequences",
+        description="The body has `url` (its new address: its entries, subscriptions"
+        " and what was learned of it stay, it is fetched there at once, and the former"
+        " URL still leads to it; for a feed with credentials a URL of the same origin,"
+        " or new credentials with it; not for a site; 409 if another feed has that"
+        " URL), `own_period` (seconds between polls, 1 to 604800, at least"
+        " `FANFARE_MIN_PERIOD`; what its server asks for still counts; 0: as planned),"
+        ' `private`, `category`, `basic` and `headers` (either one replaces both; `""`'
+        ' and `{}` remove them), `publish_secret`, `subscription_callback` (`""`'
+        " removes each). The answer is the feed with `follows` (the consequences, in"
+        " sentences) and `subscriptions_ended`. 409 for a removed feed.",
         answers={200: EditedFeedJson},
         body=FeedToEdit(private=True, category="news"),
         problems=(404, 409),
@@ -493,6 +508,9 @@ class FeedRoutes(Routes):
         id="fetch_feed",
         scope=TokenScope.ADMIN,
         summary="Fetch a feed now",
+        description="The answer is the feed afterwards, with `next_fetch_reason` and"
+        " `fetched`: false if its server asked for no request before `retry_after`, or"
+        " has not answered.",
         answers={200: FetchedFeedJson},
         problems=(404, 409),
     )
@@ -525,6 +543,7 @@ class FeedRoutes(Routes):
         id="resume_feed",
         scope=TokenScope.ADMIN,
         summary="Poll a feed again",
+        description="Also one that is `gone` or `dead`.",
         answers={200: FeedJson},
         problems=(404, 409),
     )

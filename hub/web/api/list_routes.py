@@ -1,4 +1,5 @@
-"""``/api/watched-lists``: lists of feeds elsewhere that the hub keeps in step with."""
+"""``/api/lists`` and ``/api/watched-lists``: lists of feeds elsewhere, read once or
+kept in step with."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from starlette.responses import Response
 from hub.services import ListWatchService
 from hub.services.feed_requests import LONGEST_WAIT
 from hub.services.list_watching import WatchedList
+from hub.services.opml_lists import FeedListService
+from hub.web.api.feed_json import WalkedListsJson
 from hub.web.audited_requests import name_target
 from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -21,6 +24,8 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
+from protocols.opml import DEEPEST, MOST_LISTS
+from protocols.protocol_errors import InvalidValue
 from storage.records import (
     AuditTarget,
     ListWatch,
@@ -28,6 +33,21 @@ from storage.records import (
     NewListWatch,
     TokenScope,
 )
+
+LISTED_AT_ONCE = 5_000
+"""The most feeds of lists in one answer."""
+
+
+class ListsToRead(RequestBody):
+    """The body of ``POST /api/lists``.
+
+    ``depth``: how deep these lists are included in others; ``skip``: how many feeds the
+    parts before have had.
+    """
+
+    urls: list[str]
+    depth: int = 0
+    skip: int = 0
 
 
 class ListToWatch(RequestBody):
@@ -87,11 +107,39 @@ class WatchedListsJson(JsonObject):
     next: int | None
 
 
-class ListWatchRoutes(Routes):
+class FeedListRoutes(Routes):
     tag = "lists"
 
-    def __init__(self, watches: ListWatchService) -> None:
+    def __init__(self, lists: FeedListService, watches: ListWatchService) -> None:
+        self._lists = lists
         self._watches = watches
+
+    @ApiOperation(
+        method="POST",
+        path="/lists",
+        id="read_lists",
+        scope=TokenScope.ADMIN,
+        summary="Read lists of feeds in OPML, including nested lists",
+        description="At 1 to 50 `urls`, with the lists they include, 5,000 feeds at a"
+        " time. The same request with `next` as `skip` gives the next page, of the"
+        " same reading for ten minutes. `depth` (0 to 5, default 0): how deeply these"
+        " lists are nested themselves. Adds nothing; takes at most 50 s.",
+        only_reads=True,
+        answers={200: WalkedListsJson},
+        body=ListsToRead(urls=["https://example.org/feeds.opml"]),
+    )
+    async def read_lists(self, request: Request) -> Response:
+        body = await read_body(request, ListsToRead)
+        if not 1 <= len(body.urls) <= MOST_LISTS:
+            raise InvalidValue("urls", f"1 to {MOST_LISTS} of them")
+        if not 0 <= body.depth <= DEEPEST:
+            raise InvalidValue("depth", f"0 to {DEEPEST}")
+        if body.skip < 0:
+            raise InvalidValue("skip", "a number of feeds")
+        walk = await self._lists.part(body.urls, depth=body.depth, skip=body.skip)
+        return json_response(
+            WalkedListsJson.of_walk(walk, skip=body.skip, length=LISTED_AT_ONCE)
+        )
 
     @ApiOperation(
         method="GET",
@@ -119,8 +167,14 @@ class ListWatchRoutes(Routes):
         id="watch_list",
         scope=TokenScope.ADMIN,
         summary="Watch a list of feeds in OPML, and read it now",
-        description="`201`, or `200` if it is watched already. While it is being read,"
-        " `reading` says how far that is.",
+        description="The list at `url`; `category` is for feeds outside folders. 201,"
+        " or 200 if it is watched already; 409 if that is with another `category` or"
+        " not privately. Waits up to `wait` seconds (0 to 20, default 20) until it has"
+        " been read. The answer has `id`, `url`, `category`, `private`, `created_at`,"
+        " `last_read` (null before), `next_read`, `reading` (null, or `done` of"
+        " `total` feeds changed so far), `error`, `failures` (in a row), `feeds`, and"
+        " how many of these were `refused`; of the last change `changed_at`, and how"
+        " many feeds were `added`, `removed`, or `kept` though they left the list.",
         answers={201: WatchedListJson, 200: WatchedListJson},
         query=(
             Parameter(

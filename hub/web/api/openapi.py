@@ -27,7 +27,7 @@ from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
-from hub.web.api.list_routes import ListWatchRoutes
+from hub.web.api.list_routes import FeedListRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.output_routes import OutputRoutes
 from hub.web.api.plan_routes import PlanRoutes
@@ -119,7 +119,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     OpenApiRoutes,
     FeedRoutes,
     FeedDocumentRoutes,
-    ListWatchRoutes,
+    FeedListRoutes,
     SubscriptionRoutes,
     DeliveryRoutes,
     PlanRoutes,

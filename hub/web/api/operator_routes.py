@@ -283,6 +283,14 @@ class OperatorRoutes(Routes):
         id="get_health",
         scope=TokenScope.ADMIN,
         summary="Whether the hub can work, and its backlog",
+        description="The answer has `errors` if it cannot, `feed_states` and"
+        " `subscription_states` (how many are in each state), backlog, database, and"
+        " `freshness`: `publication_to_commit` and `commit_to_delivery` (`entries`,"
+        " `p50` and `p99` in seconds, null without data), `live_lag` (seconds that"
+        " live streams lag), `split_per_second` (deliveries split from fan-outs); and"
+        " `disk`: bytes by purpose, free space, growth, and when the disk is full;"
+        " `search`: `state` of the index (`complete`, `building`, `off`), the `days`"
+        " it covers (null: all) and the `share` of entries it has.",
         answers={200: HealthJson},
     )
     async def health(self, request: Request) -> Response:
@@ -294,6 +302,9 @@ class OperatorRoutes(Routes):
         id="list_settings",
         scope=TokenScope.ADMIN,
         summary="All settings, and where each value is from",
+        description="Each has the variable (`name`) and `option`, `value`, `default`,"
+        " `source` (`default`, or the variable or option that gave the value), and"
+        " `help`; `secret` ones are without their value.",
         answers={200: SettingsJson},
     )
     async def settings(self, request: Request) -> Response:
@@ -312,6 +323,7 @@ class OperatorRoutes(Routes):
         id="get_collection_build",
         scope=TokenScope.ADMIN,
         summary="How far the build of collections is that is under way",
+        description="`pages_written` is null if there is none.",
         answers={200: CollectionBuildJson},
     )
     async def building(self, request: Request) -> Response:
@@ -325,6 +337,8 @@ class OperatorRoutes(Routes):
         id="build_collections",
         scope=TokenScope.ADMIN,
         summary="Build collections for crawlers now",
+        description='`{"snapshots": true}`: including all snapshots. The answer says'
+        " what was built.",
         answers={201: CollectionsBuiltJson},
         body=CollectionsToBuild(snapshots=True),
         problems=(409,),

@@ -140,6 +140,12 @@ class OutputRoutes(Routes):
         id="get_outputs",
         scope=TokenScope.ADMIN,
         summary="What the hub publishes: how much, who reads it, how builds went",
+        description="The answer has `topics`, `opml_size` (bytes of their list in OPML"
+        " as last made; null of more than 250 feeds of which nobody has asked for it),"
+        " `pages` of OpenFeeder, `collections` (`listed` files with their sizes,"
+        " `made`, `next_delta`, `next_snapshot`, `last_build` or its `error`,"
+        " `pages_written` of the build under way), and `readers`: answered requests by"
+        " output and program, `hour` and `day`.",
         answers={200: OutputsJson},
         problems=(503,),
     )

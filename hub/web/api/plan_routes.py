@@ -218,8 +218,9 @@ class PlanRoutes(Routes):
         id="make_plan",
         scope=TokenScope.LIST,
         summary="Plan an action on everything a filter finds",
-        description="Nothing is done yet: the answer has their number and a sample."
-        " Also requires the scope of the single operation.",
+        description="Nothing is done yet: the answer has their `count` and a `sample`."
+        " 503 if 20 plans of the account run or wait to be confirmed. Also requires"
+        " the scope of the single operation.",
         answers={201: BulkPlanJson},
         body=PlanToMake(action=PlanAction.PAUSE, feeds=FeedSelection(failing=True)),
         problems=(503,),
@@ -261,6 +262,7 @@ class PlanRoutes(Routes):
         id="list_plans",
         scope=TokenScope.LIST,
         summary="List the account's plans, by page",
+        description="With the scope `admin` those of all accounts.",
         answers={200: BulkPlansJson},
         query=PAGE,
         problems=(422,),
@@ -297,8 +299,8 @@ class PlanRoutes(Routes):
         id="confirm_plan",
         scope=TokenScope.LIST,
         summary="Carry out a plan",
-        description="Once, and within an hour. Also requires the scope of the single"
-        " operation.",
+        description="Once, and within an hour. 409 if it was confirmed before, was"
+        " cancelled, or has expired. Also requires the scope of the single operation.",
         answers={200: BulkPlanJson},
         problems=(404, 409),
     )
@@ -313,6 +315,7 @@ class PlanRoutes(Routes):
         id="cancel_plan",
         scope=TokenScope.LIST,
         summary="Cancel a plan; what is done stays done",
+        description="Also one that is not confirmed. 409 if it is over.",
         answers={200: BulkPlanJson},
         problems=(404, 409),
     )

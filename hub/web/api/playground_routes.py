@@ -211,6 +211,7 @@ class PlaygroundRoutes(Routes):
         id="list_playground_runs",
         scope=TokenScope.SUBSCRIBE,
         summary="List the account's runs of the WebSub playground, the last used first",
+        description="With the scope `admin` those of all accounts.",
         answers={200: PlaygroundRunsJson},
     )
     async def page(self, request: Request) -> Response:
@@ -224,6 +225,12 @@ class PlaygroundRoutes(Routes):
         id="start_playground_run",
         scope=TokenScope.SUBSCRIBE,
         summary="Start a run: a callback and a topic of the hub's own",
+        description='The body has `topic` (`""`: one of the playground), `hub` (the'
+        ' one that this topic names, `""`: this hub). 201 with `id`, `page`, `topic`,'
+        ' `own_topic`, `callback`, `hub` (`""` until one is discovered), `challenge`'
+        " and `delivery` (how the callback answers), `expires_at`, `last` (the number"
+        " of the last message), and `self_unreachable`, why the hub does not reach its"
+        " own public URL.",
         body=PlaygroundRunToStart(),
         answers={201: PlaygroundRunJson},
     )
@@ -240,6 +247,10 @@ class PlaygroundRoutes(Routes):
         id="get_playground_run",
         scope=TokenScope.SUBSCRIBE,
         summary="Show a run with its messages",
+        description="The oldest first. Each has `number`, `step`, `sender`, `request`,"
+        " `response`, `error`, and `remarks` with `level` (`good`, `note`, `bad`),"
+        " `text` and `section` of WebSub. `withheld`: the answer is of an allowed"
+        " network, which only operators are shown.",
         query=(
             Parameter(
                 name="after",
@@ -263,6 +274,10 @@ class PlaygroundRoutes(Routes):
         id="change_playground_run",
         scope=TokenScope.SUBSCRIBE,
         summary="Say how the callback of a run answers",
+        description="The body has `challenge` (`confirm`, `confirm-all`,"
+        " `wrong-challenge`, `not-found`, `slow`), `delivery` (`accept`, `error`,"
+        " `gone`, `redirect`, `slow`), and the `secret` by which it checks signatures,"
+        " which is not shown.",
         body=PlaygroundManners(challenge=ChallengeManner.WRONG),
         answers={200: PlaygroundRunJson},
         problems=(404,),
@@ -278,6 +293,7 @@ class PlaygroundRoutes(Routes):
         id="remove_playground_run",
         scope=TokenScope.SUBSCRIBE,
         summary="Forget a run; its topic and its callback are gone (410)",
+        description="The hub's subscriptions to the topic end.",
         answers={200: PlaygroundRunJson},
         problems=(404,),
     )
@@ -292,6 +308,10 @@ class PlaygroundRoutes(Routes):
         id="make_playground_step",
         scope=TokenScope.SUBSCRIBE,
         summary="Make a step of a run, or each in turn, and show what came of it",
+        description="A `step` is `discover`, `subscribe`, `unsubscribe`, `publish`"
+        " (with `title` and `text` of an entry), or `all`. It waits up to 8 s for what"
+        " the hub does about it. The answer has the messages that passed. 409 before a"
+        " hub is discovered, 503 if an account sends too much.",
         body=PlaygroundStepToMake(step="discover"),
         answers={200: PlaygroundReportJson},
         problems=(404, 409),
@@ -313,6 +333,10 @@ class PlaygroundRoutes(Routes):
         id="send_playground_message",
         scope=TokenScope.SUBSCRIBE,
         summary="Send a request as it is written, or a former one again",
+        description="The body has `step`, `method` (`GET`, `HEAD`, `POST`), `url`,"
+        " `headers` (one a line), `body` (up to 64 KiB; of a form one parameter a"
+        " line, not encoded), `sign`; `again`: the number of a message whose parts are"
+        " taken where none are given.",
         body=PlaygroundMessageToSend(again=1),
         answers={200: PlaygroundReportJson},
         problems=(404,),

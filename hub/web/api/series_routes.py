@@ -171,8 +171,14 @@ class SeriesRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="How the hub was over time: rates, what waited, and how late entries"
         " were",
-        description="Every second of the last ten minutes, every ten seconds of six"
-        " hours and every five minutes of 30 days are kept.",
+        description="The answer has `series` (rates, what waits, lags, disk, memory,"
+        " …), each with `unit`, `means`, `lows` and `highs` of buckets of `step`"
+        " seconds from `since` on, null where nothing was measured; `delays` of new"
+        " entries (`publication_to_commit`, `commit_to_delivery`), of each bucket the"
+        " `counts` by bin (`bounds` are the upper ends of all but the last), `p50` and"
+        " `p99`. `range` is `10min`, `6h`, `24h` or `30d`; or `since` and `until`;"
+        " `starts`: when the hub was started in that time. Kept are every second of"
+        " ten minutes, every ten seconds of six hours, every five minutes of 30 days.",
         answers={200: SeriesJson},
         query=(
             Parameter(
@@ -240,7 +246,14 @@ class SeriesRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List the entries that were committed in a span of time, with their"
         " delays",
-        description="New and updated ones. A page that is not the last may be short.",
+        description="New and updated ones of all feeds that were committed from"
+        " `since` on and before `until` (times or ages; by default the last ten"
+        " minutes), the earliest first, or the latest (`order=latest`), with `title`,"
+        " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
+        " `publication_to_commit` (seconds; null without a believable date), and"
+        " `commit_to_delivery`, until the first callback answered with 2xx: at most so"
+        " long unless `exact`, null if none has or that took a retry. `cursor` is the"
+        " `next` of the page before. A page that is not the last may be short.",
         answers={200: CommittedEntriesJson},
         query=(
             *SPAN,

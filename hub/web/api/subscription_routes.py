@@ -339,6 +339,7 @@ class SubscriptionRoutes(Routes):
         id="list_subscriptions",
         scope=TokenScope.LIST,
         summary="List the account's subscriptions, by page",
+        description="Filtered and sorted.",
         answers={200: SubscriptionsJson},
         query=SUBSCRIPTION_LIST,
         problems=(422,),
@@ -359,6 +360,16 @@ class SubscriptionRoutes(Routes):
         id="subscribe",
         scope=TokenScope.SUBSCRIBE,
         summary="Subscribe a callback, or change its subscription",
+        description="The body has `callback`, `topic`, and optionally `account`"
+        " (another than one's own requires the `admin` scope), `secret`, `algorithm`"
+        " (`sha256`; `sha1`, `sha384`, `sha512`, `sha1+sha256`: `sha1` in"
+        " `X-Hub-Signature`, `sha256` in `X-Hub-Signature-256`), `format` (`json`,"
+        " `atom`, `as-is`, or `by-topic`: feeds as Atom, anything else as-is),"
+        " `updates` (`fresh`, `all`, `none`), `batch`. 201, or 200 if it exists and"
+        ' was changed, but for its secret if none is given (`""` removes it). The'
+        " answer has `added`, `health`, and `feed_status`: its feed, with"
+        " `next_fetch_reason`. A new secret replaces the former one, and"
+        " `former_secret_until` says how long that one signs as well.",
         answers={201: SubscribedJson, 200: SubscribedJson},
         body=SubscriptionToAdd(
             callback="https://you.example/hook", topic="https://example.org/feed.xml"
@@ -409,8 +420,10 @@ class SubscriptionRoutes(Routes):
         id="subscribe_to_events",
         scope=TokenScope.ADMIN,
         summary="Tell a callback of operational events, as Standard Webhooks",
-        description="The messages are listed under webhooks. They are signed with the"
-        " secret of the subscription, and delivered as notifications are.",
+        description='The body has `callback`, and optionally `types` (`["*"]`) and'
+        " `secret`. 201, or 200 if it exists; `secret` is the one that the hub made,"
+        ' only in this answer, else `""`. The messages are listed under webhooks, and'
+        " delivered as notifications are.",
         answers={201: SubscribedToEventsJson, 200: SubscribedToEventsJson},
         body=EventsToSubscribe(
             callback="https://you.example/hook", types=["feed.*", "hub.disk"]
@@ -435,6 +448,11 @@ class SubscriptionRoutes(Routes):
         id="get_subscription",
         scope=TokenScope.LIST,
         summary="Show one subscription with its last attempts",
+        description="The answer has its `health`; `explanation`, what the hub is doing"
+        " about it, and `advice`, commands that may help; `lag`, the `records` that it"
+        " has not been sent (at most 10,000 are counted; `has_more`), and the age of"
+        " the oldest in `seconds`; its last `attempts`; `retrying`, null unless it is"
+        " retrying, and its first 100 `dead_letters`.",
         answers={200: SubscriptionReportJson},
         problems=(404,),
     )
@@ -452,8 +470,12 @@ class SubscriptionRoutes(Routes):
         id="list_attempts",
         scope=TokenScope.LIST,
         summary="List the requests to a callback, by outcome and time",
-        description="Requests answered with a 2xx at the first try are kept for 7 days;"
-        " of others, failures and what was caught up with, the last 20.",
+        description="Newest first. Requests answered with a 2xx at the first try are"
+        " kept for 7 days; of others, failures and what was caught up with, the last"
+        " 20. Each has its `reason` (`new_record`; `retry`, by the schedule; `news`,"
+        " ahead of it because of a new record; `probe`, once all tries are used up;"
+        " `catch_up`; `sent_again`; `unknown`), and the `title` of the first of the"
+        " `entries` that it told of (0: the log no longer has them).",
         answers={200: AttemptsJson},
         query=(*ATTEMPT_LIST, PAGE[1]),
         problems=(404, 422),
@@ -480,6 +502,9 @@ class SubscriptionRoutes(Routes):
         id="edit_subscription",
         scope=TokenScope.SUBSCRIBE,
         summary="Change a subscription; its place in the log stays",
+        description='The body has `secret` (`""` for none), `algorithm`, `format`,'
+        " `updates`, `batch`; of a subscription to events only the first two. Other"
+        " members stay as they are. 409 if it has ended.",
         answers={200: SubscriptionJson},
         body=SubscriptionToEdit(format=Format.ATOM),
         problems=(404, 409),
@@ -515,6 +540,8 @@ class SubscriptionRoutes(Routes):
         id="pause_subscription",
         scope=TokenScope.UNSUBSCRIBE,
         summary="Have nothing sent to a callback; its place in the log stays",
+        description="Until it is resumed; what comes meanwhile is kept for it. The"
+        " answer includes its `health`. 409 if it has ended.",
         answers={200: ListedSubscriptionJson},
         problems=(404, 409),
     )
@@ -530,6 +557,7 @@ class SubscriptionRoutes(Routes):
         id="resume_subscription",
         scope=TokenScope.SUBSCRIBE,
         summary="Have a paused callback sent what it lacks, and what comes",
+        description="In order. 409 if it has ended.",
         answers={200: ListedSubscriptionJson},
         problems=(404, 409),
     )
@@ -545,7 +573,9 @@ class SubscriptionRoutes(Routes):
         id="preview_request",
         scope=TokenScope.SUBSCRIBE,
         summary="Show the request of a test delivery, also as `curl`; it is not sent",
-        description="It is signed now: receivers take it for five minutes.",
+        description="As `request` of failed deliveries, and as `curl`, where a body"
+        " over 16 KiB is to be in a file `body.txt`. It is signed now: receivers take"
+        " it for five minutes. 409 if the subscription has ended.",
         answers={200: PreviewedRequestJson},
         problems=(404, 409),
     )
@@ -561,9 +591,12 @@ class SubscriptionRoutes(Routes):
         id="replay_subscription",
         scope=TokenScope.RETRIEVE,
         summary="Send a callback once more what the log has from there on, in order",
-        description="By the rules of deliveries: retried, and given up in the end. The"
-        " notifications have the ids that they had: a receiver that still knows them"
-        " drops them. The answer is what it lacks now.",
+        description="From `since` (a time, or an age such as `2h`) or `record` (the"
+        " number of the first) on. By the rules of deliveries: retried, and given up"
+        " in the end. The notifications have the ids that they had: a receiver that"
+        " still knows them drops them. 202 with the `lag` that it has now: `records`,"
+        " `has_more`, `seconds`. 409 if it has ended, is paused, or is being sent"
+        " something.",
         answers={202: DeliveryLagJson},
         body=Replay(since="2h"),
         problems=(404, 409),
@@ -585,7 +618,9 @@ class SubscriptionRoutes(Routes):
         id="rotate_secret",
         scope=TokenScope.SUBSCRIBE,
         summary="Sign with another secret; only this answer shows the one made",
-        description="The former one signs as well until `former_secret_until`.",
+        description="The given `secret`, or one that the hub makes (`secret` of the"
+        ' answer, else `""`). The former one signs as well until'
+        " `former_secret_until`. 409 if it has ended.",
         answers={200: RotatedSecretJson},
         body=SecretToRotate(),
         problems=(404, 409),
@@ -625,6 +660,7 @@ class SubscriptionRoutes(Routes):
         id="unsubscribe",
         scope=TokenScope.UNSUBSCRIBE,
         summary="End a subscription",
+        description="With `tell=false` the callback is sent no denial.",
         answers={200: SubscriptionJson},
         query=(
             Parameter(

@@ -128,6 +128,8 @@ class TokenRoutes(Routes):
         id="list_tokens",
         scope=TokenScope.ADMIN,
         summary="List the tokens of all accounts, without their values",
+        description="Including revoked ones. `scope`: those that may do this, by it or"
+        " by `admin`, and were not revoked.",
         answers={200: TokensJson},
         query=(*TOKEN_LIST, *PAGE),
         problems=(422,),
@@ -151,6 +153,9 @@ class TokenRoutes(Routes):
         id="create_token",
         scope=TokenScope.ADMIN,
         summary="Make a token; only this answer shows it",
+        description="The body has `account` (an unknown name becomes an account; case"
+        " does not matter), `scopes` (a list), and optionally `label`, and `value`"
+        " (the token itself: 32 hexadecimal digits not in use).",
         answers={201: CreatedTokenJson},
         body=TokenToAdd(
             account="alice", scopes=[TokenScope.SUBSCRIBE, TokenScope.LIST]
@@ -193,6 +198,8 @@ class TokenRoutes(Routes):
         id="create_login_link",
         scope=TokenScope.LIST,
         summary="Make a link that logs a browser in to the hub's pages, once",
+        description="To `/admin`, or to `/account` if the token lacks the scope"
+        " `admin`; within five minutes.",
         answers={201: LoginLinkJson},
     )
     async def make_link(self, request: Request) -> Response:

@@ -242,7 +242,9 @@ class OpenFeederRoutes(Routes):
         path=CONTENT,
         id="read_openfeeder",
         summary="OpenFeeder: the index, a page in chunks, a search, or changes",
-        description="Requires the key of the site, if it has one.",
+        description="The index (`page`, `limit`), a page in chunks (`url`), a search"
+        " (`q`, `min_score`), or changes (`since`, `until`). Requires the key of the"
+        " site, if it has one.",
         query=_QUERY,
         answers={
             200: {JSON: dict},

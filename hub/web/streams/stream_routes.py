@@ -43,9 +43,10 @@ _EVENTS = Operation(
     path=STREAM_PATH,
     id="stream",
     summary="New entries as server-sent events, or a websocket",
-    description="Events are named notification and reset; their data are"
-    " StreamNotification and StreamReset, their id is the cursor. As a websocket"
-    " it exchanges JSON messages, which the reference describes.",
+    description="Of each `topic`, from `cursor` or `Last-Event-ID` on. Events are"
+    " named notification and reset; their data are StreamNotification and StreamReset,"
+    " their id is the cursor. As a websocket it exchanges JSON messages, which the"
+    " reference describes.",
     query=(
         Parameter(
             name="topic",

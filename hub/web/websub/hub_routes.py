@@ -173,6 +173,7 @@ class HubRoutes(Routes):
         path=f"{HUB_PATH}/subscriptions/{{token}}",
         id="diagnose_request",
         summary="The outcome of a request to the open hub",
+        description="The token comes with the 202.",
         answers={200: {JSON: DiagnosisJson, HTML: str}},
         problems=(404, 429),
     )

@@ -47,6 +47,7 @@ class PlaygroundEndpoints(Routes):
         path="/playground/topics/{token}",
         id="get_playground_topic",
         summary="A topic of the WebSub playground, in Atom",
+        description="410 once its run is over.",
         answers={200: {TOPIC_TYPE: str}},
         headers={200: {"Link": "the hub (rel=hub) and the topic itself (rel=self)"}},
         plain_problems=(410, 503),
@@ -66,6 +67,8 @@ class PlaygroundEndpoints(Routes):
         path=CALLBACK_PATH,
         id="confirm_playground",
         summary="A hub asks a callback of the WebSub playground whether it wants this",
+        description="Answered with the challenge, or as its run says; 410 once that is"
+        " over, 503 above 30 requests at once.",
         query=(
             Parameter(
                 name="hub.mode",

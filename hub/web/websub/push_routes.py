@@ -47,7 +47,9 @@ class PushRoutes(Routes):
         path=PATH,
         id="confirm_push",
         summary="Verification by another hub that a subscription was intended",
-        description="By WebSub, or by rssCloud with url and challenge.",
+        description="By WebSub, or by rssCloud with url and challenge. Answered with"
+        " the challenge as `application/octet-stream`, or 404 for anything not"
+        " requested.",
         query=(
             Parameter(
                 name="hub.mode",
@@ -93,7 +95,8 @@ class PushRoutes(Routes):
         id="push",
         summary="A push of a feed by another hub",
         description="Signed by X-Hub-Signature, of up to 10 MiB; what is not signed"
-        " rightly is ignored. Of rssCloud a form with url.",
+        " rightly is ignored, also with 202. 410 without a subscription, 503 if too"
+        " much is waiting. Of rssCloud a form with url.",
         answers={202: None},
         plain_problems=(400, 408, 410, 413, 503),
     )
