@@ -16,9 +16,8 @@ from functools import partial
 import structlog
 
 from hub.core.disk_limits import ByteLimits, retention_within
-from hub.core.step_size import StepSize
 from hub.runtime.clock import Clock
-from hub.runtime.paced_steps import PacedSteps
+from hub.runtime.paced_steps import PacedSteps, StepSize
 from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.contract import Storage
 from storage.errors import StorageError

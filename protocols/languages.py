@@ -1,15 +1,19 @@
 """Language tags (BCP 47), and what publishers write instead.
 
 Feeds say ``english``, ``en_US.UTF-8`` or ``EN-us``. This becomes the intended tag, or
-"" if the intention is not clear.
+"" if the intention is not clear. Where they say nothing, a language is guessed from the
+entry's text, if a guess is sure.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final
+
+from protocols.model import Entry
+from protocols.track.subject import primary_language, texts_of
 
 _LONGEST: Final = 100
 _CODES: Final = """
@@ -134,3 +138,24 @@ def reduce_language(tag: str) -> str:
         if len(part) == 2:
             return f"{language}-{part}"
     return language
+
+
+# --- guesses -------------------------------------------------------------------------
+
+FEWEST_LETTERS: Final = 100
+"""With fewer letters no language is guessed: a name and a number fit many languages."""
+MOST_CHARACTERS: Final = 1_000
+"""The most characters looked at: they are enough, and each takes time."""
+LEAST_CONFIDENCE: Final = 0.9
+
+
+def telling_text(entry: Entry) -> str:
+    """An entry's first words, without markup; "" if they are too few to guess from."""
+    text = " ".join(texts_of(entry))[:MOST_CHARACTERS]
+    letters = islice(filter(str.isalpha, text), FEWEST_LETTERS)
+    return text if sum(1 for _ in letters) == FEWEST_LETTERS else ""
+
+
+def believed(code: str, confidence: float) -> str:
+    """The language (ISO 639-1) of a guess; "" if there is none, or it is unsure."""
+    return primary_language(code) if confidence >= LEAST_CONFIDENCE else ""

@@ -25,9 +25,7 @@ MIRRORS = (
 SHORT = 80
 """Lines. A shorter module that one other imports is part of that one."""
 APART = {
-    "hub/core/news/entry_language.py": "pure, and the committer is not",
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
-    "hub/core/status/poll_runs.py": "pure, and the reports are not",
     "hub/web/admin/push_hub_pages.py": "a page of its own",
     "hub/web/admin/setting_pages.py": "a page of its own",
     "hub/delivery/event_publisher.py": "a background task of its own",
@@ -36,7 +34,6 @@ APART = {
     "hub/limits/host_circuit_breaker.py": "every limiter is in its folder",
     "hub/limits/memory_budget.py": "every limiter is in its folder",
     "hub/web/multipart_forms.py": "pure, and the access is not",
-    "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
     "storage/postgres/series.py": "an engine's file of a contract",
     "storage/postgres/sites.py": "an engine's file of a contract",
     "storage/postgres/stored_runs.py": "an engine's file of a contract",

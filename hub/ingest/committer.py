@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.durations import duration
-from hub.core.news.entry_language import believed, telling_text
 from hub.core.status.feed_health import STOP_REASONS
 from hub.core.status.freshness import publications
 from hub.ingest.entry_sanitizer import Sanitizer
@@ -29,6 +28,7 @@ from hub.runtime.event_log import EventLog, LogEvent
 from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
+from protocols.languages import believed, telling_text
 from protocols.model import Entry
 from protocols.safe_urls import without_query
 from protocols.urls import host_name

@@ -18,11 +18,10 @@ from typing import Final, Protocol
 import structlog
 
 from hub.core.news.search_terms import document_of, searched_subject
-from hub.core.step_size import StepSize
 from hub.runtime.clock import Clock
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
-from hub.runtime.paced_steps import PacedSteps
+from hub.runtime.paced_steps import PacedSteps, StepSize
 from protocols.model import Entry, Feed
 from storage.contract import EntryStore, LogStore, SearchStore
 from storage.packing import unpack, unpack_head

@@ -12,7 +12,13 @@ from hub.core.schedule.poll_period import Plan
 from hub.core.schedule.posting_profile import velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
 from hub.core.status.feed_health import HealthReport, health_of
-from hub.core.status.feed_timeline import FeedTimeline, SeenPost, timeline
+from hub.core.status.feed_timeline import (
+    FeedTimeline,
+    PollRun,
+    SeenPost,
+    runs_of,
+    timeline,
+)
 from hub.core.status.findings import (
     FeedFinding,
     FindingKind,
@@ -25,7 +31,6 @@ from hub.core.status.plan_explanation import (
     explain_plan,
     reason_of,
 )
-from hub.core.status.poll_runs import PollRun, runs_of
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.audit_trail import AuditTrail

@@ -24,9 +24,9 @@ from protocols.openfeeder.write.content_queries import (
     SyncQuery,
     invalid_parameter,
 )
-from protocols.openfeeder.write.page_chunks import EntryPage
-from protocols.openfeeder.write.relevance import (
+from protocols.openfeeder.write.page_chunks import (
     Candidate,
+    EntryPage,
     Ranker,
     WordRanker,
     query_words,

@@ -34,6 +34,7 @@ from hub.core.news.fetch_commit import (
     after_unreadable,
     after_useless_push,
     fetch_error,
+    poll_of,
     quiet_commit,
     succeeded,
     with_turn,
@@ -41,7 +42,6 @@ from hub.core.news.fetch_commit import (
 from hub.core.news.inventory import compare_inventory
 from hub.core.news.known_slices import remember
 from hub.core.news.part_changes import after_content, as_news, is_content, state_of
-from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.push.hub_trust import is_useless
 from hub.core.schedule.next_request import source_resource

@@ -30,11 +30,11 @@ from hub.core.news.entry_diff import (
 from hub.core.news.feed_quality import LONGEST_PROBLEM, MOST_PROBLEMS
 from hub.core.news.fetch_commit import (
     after_failure,
+    poll_of,
     quiet_commit,
     succeeded,
     with_turn,
 )
-from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of
 from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.site_state import SiteState, pack_state

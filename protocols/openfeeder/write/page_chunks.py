@@ -4,11 +4,12 @@ Scripts, styles, frames, form fields and hidden elements are never read into blo
 pictures are not chunks, so that no tracking pixel is left. The other noise (OpenFeeder
 4) is removed from the HTML: advertisements, navigation, consent dialogs, sidebars,
 footers, share widgets and comments, as common programs mark them; and the lines that
-these put under every post.
+these put under every post. Texts are ranked by how well they match a search.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from protocols.enclosures import enclosed_files
 from protocols.languages import language_tag
@@ -25,6 +26,7 @@ from protocols.openfeeder.write.content_queries import AuthorDisplay, PageType
 from protocols.scp.write.blocks import Block, blocks_of_html, blocks_of_text, take_out
 from protocols.scp.write.page import TITLE_LENGTH, author_name, shorten
 from protocols.text import collapse
+from protocols.track.words import folded_words, words_of
 
 _TAGS: Final = frozenset({"nav", "form", "dialog", "footer", "menu"})
 _ROLES: Final = frozenset(
@@ -304,3 +306,68 @@ def _language(entry: Entry, setting: PageSetting) -> str:
     """The first valid language tag of entry and feed, else the default."""
     tags = map(language_tag, (entry.language, setting.feed.language))
     return next(filter(None, tags), setting.language)
+
+
+# --- how well texts match a search ---------------------------------------------------
+
+LONGEST_READ = 20_000
+"""Characters of a text that are compared."""
+_SATURATION = 0.6
+_TITLE_WEIGHT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """``title`` counts for more than ``text``."""
+
+    title: str = ""
+    text: str = ""
+
+
+class Ranker(Protocol):
+    """The interface for other ways to rank."""
+
+    def rank(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+        """A score from 0 to 1 for each candidate, in order; 0: it does not match at
+        all.
+        """
+        ...
+
+
+class WordRanker:
+    """Ranks texts by the words of the query.
+
+    The score depends on how many of the words a text has, how rare these are among all
+    the candidates, how often they occur, and whether they are in the title.
+    """
+
+    def rank(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+        wanted = list(dict.fromkeys(query_words(query)))
+        counted = [_count(each, wanted) for each in candidates]
+        weights = {word: _rarity(word, counted) for word in wanted}
+        total = sum(weights.values())
+        return [_score(each, weights, total) for each in counted]
+
+
+def query_words(query: str) -> list[str]:
+    return folded_words(words_of(query))
+
+
+def _count(candidate: Candidate, wanted: Sequence[str]) -> dict[str, int]:
+    titles = Counter(query_words(candidate.title[:LONGEST_READ]))
+    texts = Counter(query_words(candidate.text[:LONGEST_READ]))
+    return {word: titles[word] * _TITLE_WEIGHT + texts[word] for word in wanted}
+
+
+def _rarity(word: str, counted: Sequence[dict[str, int]]) -> float:
+    having = sum(1 for each in counted if each[word])
+    return math.log(1 + (len(counted) + 1) / (having + 1))
+
+
+def _score(counts: dict[str, int], weights: dict[str, float], total: float) -> float:
+    """The sum of the words' weights; a word counts more the more often it occurs."""
+    found = sum(
+        weight * counts[word] / (counts[word] + _SATURATION)
+        for word, weight in weights.items()
+    )
+    return round(min(found / total, 1.0), 4) if total else 0.0

@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from hub.core.step_size import StepSize
 from hub.runtime.clock import SystemClock
-from hub.runtime.paced_steps import PacedSteps
+from hub.runtime.paced_steps import PacedSteps, StepSize
 from tests.support.clock import ManualClock
 
 SIZE = StepSize(count=8, most=64, seconds=0.02)

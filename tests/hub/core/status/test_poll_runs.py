@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hub.core.status.poll_runs import runs_of
+from hub.core.status.feed_timeline import runs_of
 from storage.records import Poll, PollOutcome, PollReason
 
 NOON = datetime(2026, 6, 2, 12, tzinfo=UTC)

@@ -24,7 +24,7 @@ from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.write.relevance import Candidate
+from protocols.openfeeder.write.page_chunks import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, TokenScope
 from tests.support.admin import ADMIN, TOKEN

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openfeeder.write.relevance import Candidate, WordRanker
+from protocols.openfeeder.write.page_chunks import Candidate, WordRanker
 
 CANDIDATES = st.lists(
     st.builds(Candidate, title=st.text(max_size=30), text=st.text(max_size=60))

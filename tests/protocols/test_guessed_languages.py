@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.news.entry_language import (
+from protocols.languages import (
     FEWEST_LETTERS,
     MOST_CHARACTERS,
     believed,

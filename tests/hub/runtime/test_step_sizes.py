@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.step_size import StepSize
+from hub.runtime.paced_steps import StepSize
 
 SIZE = StepSize(count=40, most=100, seconds=0.02)
 
