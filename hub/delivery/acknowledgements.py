@@ -81,9 +81,12 @@ class Acknowledgements:
         Several callers wait for the same future, so each must shield it from being
         cancelled.
         """
-        batch = self._open_batch()
-        batch.outcomes.append(outcome)
-        return batch.flushed
+        if self._batch is None:
+            flushed = asyncio.get_running_loop().create_future()
+            self._batch = _Batch(flushed, self._clock.monotonic())
+            self._gathered.set()
+        self._batch.outcomes.append(outcome)
+        return self._batch.flushed
 
     async def run(self) -> None:
         """Write gathered outcomes every 100 ms, until `stop` is called and all are
@@ -107,13 +110,6 @@ class Acknowledgements:
         """Let `run` write what is left and return."""
         self._stopping = True
         self._gathered.set()
-
-    def _open_batch(self) -> _Batch:
-        if self._batch is None:
-            flushed = asyncio.get_running_loop().create_future()
-            self._batch = _Batch(flushed, self._clock.monotonic())
-            self._gathered.set()
-        return self._batch
 
     async def _write(self, batch: _Batch) -> None:
         parts = partial(_parts_of, batch.outcomes)

@@ -15,6 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -63,8 +64,6 @@ from storage.records import (
     ClaimedChunk,
     ClaimTerms,
     Position,
-    Record,
-    Subscription,
 )
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class FirstDeliveries:
         self._halted = halted
         self._tasks = tasks
         self._limit = limit
-        self._ready = FairQueue[Member](_feed_of)
+        self._ready = FairQueue[Member](attrgetter("first.subscription.feed_id"))
         self._parked: dict[str, deque[Member]] = {}
         self._workers = 0
         self._stopping = False
@@ -301,10 +300,6 @@ class FirstDeliveries:
             written.add_done_callback(lambda _: chunk.close(chunk))
 
 
-def _feed_of(member: Member) -> int:
-    return member.first.subscription.feed_id
-
-
 LOOK_SECONDS = 5.0
 """Seconds after which it is noticed, at the latest, that another's lease is over."""
 
@@ -432,7 +427,12 @@ class Chunks:
         at_once = 1
         while room := self._room:
             expires = self._leases.expiry()
-            claimed = await self._claim(min(room, at_once))
+            terms = self._leases.terms(min(room, at_once))
+            try:
+                claimed = await self._deliveries.claim_chunks(terms)
+            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
+                log.warning("chunks_not_claimed", error=str(error))
+                return
             for one in claimed:
                 await self._start(one, self._hold(one, expires))
             if not claimed:
@@ -447,15 +447,6 @@ class Chunks:
         members = (self._limit - expected) * LARGEST_CHUNK - self._held
         chunks = self._limit * SMALL_PER_LARGE - expected - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
-
-    async def _claim(self, room: int) -> list[ClaimedChunk]:
-        if not room:
-            return []
-        try:
-            return await self._deliveries.claim_chunks(self._leases.terms(room))
-        except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
-            log.warning("chunks_not_claimed", error=str(error))
-            return []
 
     def _drop_expired(self) -> None:
         """Forget chunks whose lease is over: they are delivered under the next
@@ -485,12 +476,17 @@ class Chunks:
             tuple[str, str, str], NotificationBody | NotRenderable | None
         ] = {}
         members = []
-        told = (claimed.record.position,)
-        fetches = self._traces.of_records([claimed.record]) if self._traces else ()
+        told, positions = (claimed.record,), (claimed.record.position,)
+        fetches = self._traces.of_records(told) if self._traces else ()
         for index, subscription in claimed.pending:
             key = (subscription.topic, subscription.format, subscription.updates)
             if key not in rendered:  # once for all subscribers that get the same
-                rendered[key] = await self._document(claimed.record, subscription)
+                try:
+                    rendered[key] = await self._notifications.document(
+                        told, subscription
+                    )
+                except NotRenderable as failure:
+                    rendered[key] = failure
             found = rendered[key]
             document = found if isinstance(found, NotificationBody) else None
             brought = document.position if document else BEFORE_ALL
@@ -508,20 +504,11 @@ class Chunks:
                     first=first,
                     document=document,
                     origin=origin,
-                    records=told,
+                    records=positions,
                     fetches=fetches,
                 )
             )
         self._first_deliveries.add(members)
-
-    async def _document(
-        self, record: Record, subscription: Subscription
-    ) -> NotificationBody | NotRenderable | None:
-        """The document for the subscription; None if there is nothing to send."""
-        try:
-            return await self._notifications.document((record,), subscription)
-        except NotRenderable as failure:
-            return failure
 
     def _close(self, chunk: OpenChunk) -> None:
         """Forget a chunk whose outcomes are all durable, and look for more chunks."""

@@ -42,9 +42,9 @@ class NotificationCounter:
         credits."""
         if account == ANONYMOUS:
             return None
-        self._notified[account] = self.notified(account) + 1
+        count = self._notified[account] = self._notified.get(account, 0) + 1
         self._further[account] += 1
-        return self.left(account)
+        return GIVEN - count % GIVEN
 
     def notified(self, account: AccountId) -> int:
         """How many requests the account was sent so far."""

@@ -68,19 +68,11 @@ class NotificationBuilder:
         self.entries: dict[str, Entry] = {}
         self.deletions: dict[str, Deletion] = {}
         self.updated: set[str] = set()
-        self._has_status = False
-
-    @property
-    def is_status_only(self) -> bool:
-        return not self.entries and not self.deletions
-
-    @property
-    def is_empty(self) -> bool:
-        return self.is_status_only and not self._has_status
+        self.has_status = False
 
     def add(self, loaded: LoadedRecord) -> None:
         record = loaded.record
-        self._has_status |= record.kind in STATUS_KINDS
+        self.has_status |= record.kind in STATUS_KINDS
         source = _source_feed(record, loaded.source) if loaded.source else None
         revisions = {ref.entry_id: ref.revision for ref in loaded.refs}
         for each in loaded.stored:
@@ -93,15 +85,12 @@ class NotificationBuilder:
             else:
                 if source is not None:
                     entry = replace(entry, source=source)
-                self._add_entry(entry, each.revision > revisions[each.id])
-
-    def _add_entry(self, entry: Entry, is_newer: bool) -> None:
-        self.entries.pop(entry.key, None)  # it goes behind the others
-        self.entries[entry.key] = entry
-        if is_newer:
-            self.updated.add(entry.key)
-        else:
-            self.updated.discard(entry.key)
+                self.entries.pop(entry.key, None)  # it goes behind the others
+                self.entries[entry.key] = entry
+                if each.revision > revisions[each.id]:
+                    self.updated.add(entry.key)
+                else:
+                    self.updated.discard(entry.key)
 
 
 def _source_feed(record: Record, source: SourceFeed) -> Feed:
@@ -235,7 +224,9 @@ class Notifications:
             return NotificationBody(JSON_TYPE, body)
         if is_sent_as_is(subscription, records[-1]):
             return await self._latest_document(records[-1])
-        if await self._is_silent(subscription, records[-1]):
+        is_by_topic = subscription.format is Format.BY_TOPIC
+        is_status = is_by_topic and records[-1].kind in _STATUSES
+        if is_status and await self._is_silent(subscription, records[-1]):
             return None
         rendition = Rendition.of(records, subscription)
         loaded = [await self._read(each, rendition) for each in records]
@@ -252,11 +243,7 @@ class Notifications:
             return document
 
     async def _is_silent(self, subscription: RenditionTarget, record: Record) -> bool:
-        """Whether the record is a status that the topic's own document does not
-        show."""
-        is_by_topic = subscription.format is Format.BY_TOPIC
-        if not is_by_topic or record.kind not in _STATUSES:
-            return False
+        """Whether the topic's own document does not show this status."""
         if selector_of(subscription.topic):
             return True
         if await self._log.feed_head(record.feed_id) is not None:
@@ -300,10 +287,27 @@ class Notifications:
         states: States,
         head: bytes | None,
     ) -> NotificationBody | None:
-        notification = self._notification(loaded, rendition, head)
-        if notification is None:
+        news = NotificationBuilder()
+        for each in loaded:
+            news.add(each)
+        has_entries = bool(news.entries or news.deletions)
+        if not has_entries and not news.has_status:
             return None
-        return render_body(notification, rendition.format, states)
+        last = loaded[-1].record
+        if last.source is None:
+            feed, status = unpack_head(head), last.status
+        else:  # a track query has no head: it changed when it last found an entry
+            feed, status = Feed(updated=last.at), track_status(last.at)
+        notification = Notification(
+            topic=rendition.topic,
+            hub=self._hub_url,
+            status=status,
+            feed=feed,
+            entries=tuple(news.entries.values()) if has_entries else None,
+            deletions=tuple(news.deletions.values()),
+            updated_keys=frozenset(news.updated),
+        )
+        return render_body(name_topic(notification), rendition.format, states)
 
     async def _latest_document(self, record: Record) -> NotificationBody | None:
         """The topic's own document; bytes and Content-Type are the publisher's."""
@@ -315,27 +319,6 @@ class Notifications:
         body = await run_by_size(unpacking, unpacked_size(stored.body))
         return NotificationBody(stored.content_type, body, stored.position)
 
-    def _notification(
-        self, loaded: Sequence[LoadedRecord], rendition: Rendition, head: bytes | None
-    ) -> Notification | None:
-        news = NotificationBuilder()
-        for each in loaded:
-            news.add(each)
-        if news.is_empty:
-            return None
-        last = loaded[-1].record
-        return name_topic(
-            Notification(
-                topic=rendition.topic,
-                hub=self._hub_url,
-                status=last.status if last.source is None else track_status(last.at),
-                feed=_head_of(last, head),
-                entries=None if news.is_status_only else tuple(news.entries.values()),
-                deletions=tuple(news.deletions.values()),
-                updated_keys=frozenset(news.updated),
-            )
-        )
-
     def _keep(
         self, rendition: Rendition, states: States, document: NotificationBody | None
     ) -> None:
@@ -345,14 +328,6 @@ class Notifications:
         while len(self._kept) > KEPT_DOCUMENTS or self._kept_bytes > KEPT_BYTES:
             _, (_, dropped) = self._kept.popitem(last=False)
             self._kept_bytes -= _size(dropped)
-
-
-def _head_of(record: Record, head: bytes | None) -> Feed:
-    """The head of a record's feed. A track query has no head of its own: it counts as
-    changed when it last found an entry."""
-    if record.source is not None:
-        return Feed(updated=record.at)
-    return unpack_head(head)
 
 
 def _size(document: NotificationBody | None) -> int:

@@ -156,8 +156,12 @@ def delivery_of(
     """A document addressed to one subscriber.
 
     ``at`` is in Unix seconds. ``credits``: what is left to its account, None if it has
-    no credits.
+    no credits. The former secret signs as well until its end: one that ends within the
+    second of ``at`` has ended.
     """
+    until = subscription.former_until
+    is_over = until is None or until.timestamp() < at + 1
+    former_secret = "" if is_over else subscription.former_secret
     return WebhookDelivery(
         topic=subscription.topic,
         callback=subscription.callback,
@@ -167,7 +171,7 @@ def delivery_of(
         id=id,
         timestamp=at,
         secret=subscription.secret,
-        former_secret=_former_secret(subscription, at),
+        former_secret=former_secret,
         algorithm=subscription.algorithm,
         retries=retries,
         missed=missed,
@@ -176,17 +180,6 @@ def delivery_of(
         user_agent=f"{PRODUCT} (+{hub_url})",
         is_test=is_test,
     )
-
-
-def _former_secret(subscription: Subscription, at: int) -> str:
-    """The former secret while notifications are signed with it as well, else "".
-
-    It is stored for some time after that. ``at`` is in whole seconds: a secret that
-    ends within that second has ended.
-    """
-    until = subscription.former_until
-    is_over = until is None or until.timestamp() < at + 1
-    return "" if is_over else subscription.former_secret
 
 
 async def request_of(
@@ -311,7 +304,16 @@ class Poster:
         ignored". A fault of the hub itself counts as a failure like the callback's, and
         affects no other delivery.
         """
-        delivery = self._delivery(subscription, document, position, failures, missed)
+        delivery = delivery_of(
+            subscription,
+            document,
+            self._counter.take(subscription.account),
+            id=notification_id(self.epoch, position, subscription.id),
+            at=int(self._clock.unix()),
+            hub_url=self._hub_url,
+            retries=failures,
+            missed=missed,
+        )
         told = records or (position,)
         span = None
         if self._traces is not None and fetches:
@@ -342,25 +344,6 @@ class Poster:
         if span is not None:
             span.end(reply)
         return reply
-
-    def _delivery(
-        self,
-        subscription: Subscription,
-        document: NotificationBody,
-        position: Position,
-        failures: int,
-        missed: tuple[Position, Position] | None,
-    ) -> WebhookDelivery:
-        return delivery_of(
-            subscription,
-            document,
-            self._counter.take(subscription.account),
-            id=notification_id(self.epoch, position, subscription.id),
-            at=int(self._clock.unix()),
-            hub_url=self._hub_url,
-            retries=failures,
-            missed=missed,
-        )
 
     def _reply(self, answer: Answer, visit: _Visit) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds

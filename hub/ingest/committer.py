@@ -41,7 +41,6 @@ from storage.records import (
     NotStored,
     Position,
     RecordKind,
-    StoredFeed,
 )
 
 if TYPE_CHECKING:
@@ -132,23 +131,23 @@ class Committer:
 
         Raises `StaleTarget` or `StorageError`, and then nothing of it is committed.
         """
+        former = target.feed.polling
+        commit = replace(commit, version=target.version, former=former)
         with (
             self.traces.committing(commit, fetched_at) if self.traces else nullcontext()
         ):
-            return await self._commit(target, commit)
-
-    async def _commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
-        former = target.feed.polling
-        commit = replace(commit, version=target.version, former=former)
-        if self.sanitizer is not None:
-            commit = await _sanitized(commit, self.sanitizer)
-        if self.detector is not None:
-            commit = await name_languages(commit, self.detector)
-        outcome = await self._match_and_store(target, commit)
+            # What is new or changed was decided before, from what the publisher sent:
+            # switching the sanitizer on or off causes no updates.
+            if self.sanitizer is not None and commit.entries:
+                entries = await self.sanitizer.sanitize(commit.entries)
+                commit = replace(commit, entries=entries)
+            if self.detector is not None:
+                commit = await name_languages(commit, self.detector)
+            outcome = await self._match_and_store(target, commit)
+            if outcome is NotStored.STALE:
+                raise StaleTarget
         if outcome is NotStored.GONE:
             return AppliedCommit(commit, target.version)
-        if outcome is NotStored.STALE:
-            raise StaleTarget
         _tell(target, commit, self.events)
         self._measure(target, commit, outcome.positions)
         return AppliedCommit(commit, outcome.version)
@@ -194,15 +193,6 @@ class Committer:
                 )
 
 
-async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
-    """The commit with entries that are safe to show. What is new or changed was decided
-    before, from what the publisher sent, so that switching the setting on or off causes
-    no updates."""
-    if not commit.entries:
-        return commit
-    return replace(commit, entries=await sanitizer.sanitize(commit.entries))
-
-
 _NEWS: Final[Mapping[RecordKind, str]] = {
     RecordKind.BASELINE: "was fetched for the first time, with {} {}",
     RecordKind.ENTRIES: "has {} new {}",
@@ -214,7 +204,9 @@ _NEWS: Final[Mapping[RecordKind, str]] = {
 def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
     """Log a line for each record of the commit, and one if the feed begins to fail,
     recovers or is given up."""
-    url, feed = _shown_url(target.feed), target.feed.id
+    feed, url = target.feed.id, without_query(target.feed.url)
+    if target.feed.private:  # the path of a private feed may be what opens it
+        url = f"a private feed of {host_name(target.feed.url)}"
     for record in commit.records:
         if words := _NEWS.get(record.kind):
             count = len(record.entries)
@@ -237,9 +229,3 @@ def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
 
 def _span(begin: datetime, end: datetime) -> str:
     return duration(max(0.0, round((end - begin).total_seconds())))
-
-
-def _shown_url(feed: StoredFeed) -> str:
-    if feed.private:  # the path of a private feed may be what opens it
-        return f"a private feed of {host_name(feed.url)}"
-    return without_query(feed.url)

@@ -144,7 +144,16 @@ class FetchPipeline:
             request = self._request(target, allowance)
             older = replace(request, url=older_url(fetched.url))
             fetched, understood = await self._older(older, target, fetched, understood)
-        decision = self._decision(target, fetched, understood, reason)
+        decision = Decision(
+            target=target,
+            fetched=fetched,
+            understood=understood,
+            rules=self.rules,
+            jitter=self.jitter(),
+            reason=reason,
+            reader=self.reader.name,
+            planning_context=self.planning_context(),
+        )
         return CommittedFetch(fetched=fetched, commit=await self._conclude(decision))
 
     def _request(
@@ -163,24 +172,6 @@ class FetchPipeline:
             credentials_origin=target.feed.url,
             subscribers=target.subscribers,
             allowance=allowance,
-        )
-
-    def _decision(
-        self,
-        target: FetchTarget,
-        fetched: Fetched,
-        understood: ParseOutcome,
-        reason: PollReason,
-    ) -> Decision:
-        return Decision(
-            target=target,
-            fetched=fetched,
-            understood=understood,
-            rules=self.rules,
-            jitter=self.jitter(),
-            reason=reason,
-            reader=self.reader.name,
-            planning_context=self.planning_context(),
         )
 
     async def _older(

@@ -53,10 +53,6 @@ class ManualFetches:
         self._retried: set[FeedId] = set()
         self._is_over = False
 
-    def __contains__(self, feed_id: FeedId) -> bool:
-        """Whether a feed waits for a visit that was asked for, or has it now."""
-        return feed_id in self._waiting
-
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
 
@@ -71,11 +67,9 @@ class ManualFetches:
         return self._is_pushed(_fetch_url(feed)) or self._may_ask_server(feed)
 
     def is_wanted(self, feed: StoredFeed) -> bool:
-        """Whether the visit must still be made: pushed content may have been withdrawn
-        before the feed's turn."""
-        return feed.id in self._waiting and (
-            feed.id not in self._serverless or self.may_fetch(feed)
-        )
+        """Whether a visit that was asked for must still be made: pushed content may
+        have been withdrawn before the feed's turn."""
+        return feed.id not in self._serverless or self.may_fetch(feed)
 
     def _may_ask_server(self, feed: StoredFeed) -> bool:
         patience = feed.polling.retry_after
@@ -93,18 +87,13 @@ class ManualFetches:
                 done.set_result(None)
                 return done
             self._waiting[feed.id] = PendingFetch(WantedFetch(feed, reason), done)
-            self._put_first(feed)
+            if self._may_ask_server(feed):  # at the pace of its host
+                self._schedule.ask(feed.id, _fetch_url(feed))
+            else:
+                self._serverless.add(feed.id)
+                self._schedule.ask(feed.id, "")
             self._awake.set()
         return self._waiting[feed.id].done
-
-    def _put_first(self, feed: StoredFeed) -> None:
-        """Put a feed first: at the pace of its host, or at once if no server is
-        asked."""
-        if self._may_ask_server(feed):
-            self._schedule.ask(feed.id, _fetch_url(feed))
-            return
-        self._serverless.add(feed.id)
-        self._schedule.ask(feed.id, "")
 
     def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
         """Visit a feed soon, and once more if it is being visited; nobody waits for it.

@@ -96,7 +96,8 @@ class PollSchedule:
         if now >= self._restart_at:
             self._page_ends.clear()
             self._restart_at = now + LONGEST_REST
-        self._wake_resting(now)
+        if self._resting:
+            self._wake_resting(now)
         self._finished.clear()
         self._looks_again = False
         page = await self._feeds.due(
@@ -119,7 +120,8 @@ class PollSchedule:
         taken = self._queue.take(now, limit)
         if self._tokens is not None:
             self._tokens.take(now, len(taken))
-        self._under_way.update(due.feed_id for due in taken)
+        for due in taken:
+            self._under_way.add(due.feed_id)
         return taken
 
     def finish(self, due: Due, started: float) -> bool:

@@ -8,7 +8,7 @@ with the number of feeds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Set
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -261,7 +261,8 @@ class Poller:
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._runner.resume(after_outage=was_of_all)
-                await self._begin()
+                if not self._is_begun:
+                    await self._begin()
                 if await self._profile.look():
                     self._budget.expect_profile(self._profile.prior)
                 await self._schedule.put_off()
@@ -270,27 +271,22 @@ class Poller:
             except StorageError as error:
                 self._runner.storage_failed(error)
                 continue
-            await self._rest()
+            # If the queue is full, a worker ends the sleep.
+            is_supplied = self._jobs.qsize() > self._concurrency // 2
+            seconds = None if is_supplied else self._schedule.seconds_to_next()
+            await wait_for(self._awake, seconds)
 
     async def _begin(self) -> None:
         """Spread the feeds that are overdue at the start: if they all came at once,
         feeds of the same period would stay together for ever. A budget of polls a
         second spreads them by itself."""
-        if not self._is_begun:
-            await self._schedule.restore()
-        if not self._is_begun and not self._has_pace:
+        await self._schedule.restore()
+        if not self._has_pace:
             now = self._clock.now()
             await self._storage.feeds.spread(
                 now, longest=LONGEST_SPREAD, per_second=LEAST_SPREAD
             )
         self._is_begun = True
-
-    async def _rest(self) -> None:
-        """Sleep until there may be something to do; if the queue is full, a worker ends
-        the sleep."""
-        is_supplied = self._jobs.qsize() > self._concurrency // 2
-        seconds = None if is_supplied else self._schedule.seconds_to_next()
-        await wait_for(self._awake, seconds)
 
     async def _hand_out(self) -> None:
         """Load what visits start from, for as many feeds as the queue takes."""
@@ -303,15 +299,13 @@ class Poller:
         try:
             targets = await self._storage.feeds.targets(list(taken))
         except StorageError as error:
-            self._give_up(taken.values(), error)
+            for due in taken.values():
+                self._runner.give_up(due, error)
             raise
         for target in targets:
             self._jobs.put_nowait((taken.pop(target.feed.id), target))
-        self._give_up(taken.values(), None)  # the others were removed meanwhile
-
-    def _give_up(self, dues: Iterable[Due], failure: StorageError | None) -> None:
-        for due in dues:
-            self._runner.give_up(due, failure)
+        for due in taken.values():  # the others were removed meanwhile
+            self._runner.give_up(due, None)
 
     async def _work(self) -> None:
         while True:
@@ -319,7 +313,8 @@ class Poller:
                 # Calls of their own, so that a worker that waits holds no target, which
                 # is large.
                 await self._take(*await self._next_job(), slot)
-                await self._serve_slow_slots(slot)
+                if slot.is_slow:
+                    await self._serve_slow_slots(slot)
 
     async def _next_job(self) -> tuple[Due, FetchTarget]:
         job = await self._jobs.get()
@@ -336,7 +331,7 @@ class Poller:
 
     async def _serve_slow_slots(self, slot: Slot) -> None:
         """Let a slow slot go on to feeds that wait for one."""
-        while slot.is_slow and (due := self._slots.next_in_line()):
+        while due := self._slots.next_in_line():
             try:
                 targets = await self._storage.feeds.targets([due.feed_id])
             except StorageError as error:

@@ -12,7 +12,6 @@ from datetime import timedelta
 
 import structlog
 
-from hub.core.fetched import Fetched
 from hub.ingest.committer import StaleTarget
 from hub.ingest.due_queue import Due
 from hub.ingest.fetch_pipeline import CommittedFetch, FetchPipeline
@@ -120,8 +119,8 @@ class VisitRunner:
         failure = self.outage.failure
         is_over = True
         try:
-            if failure is None and self._is_wanted(target):
-                asked = self.manual.reason(due.feed_id)
+            asked = self.manual.reason(due.feed_id)
+            if failure is None and self._is_wanted(target, asked):
                 self._choose_slot(target, slot, is_asked=asked is not None)
                 kind = RequestKind.FETCH if asked else RequestKind.POLL
                 if not await self.schedule.wait_for_turn(due, kind):
@@ -134,7 +133,9 @@ class VisitRunner:
         except NoSiteSlot:
             self._come_back(due)
         except TooSlow:
-            is_over = not self._line_up(due)
+            is_over = not self.slots.line_up(due)
+            if is_over:
+                self.schedule.rest(due.feed_id, LINE_PAUSE)
         except StorageError as error:
             failure = error
             self.schedule.rest(due.feed_id, STORAGE_PAUSE)
@@ -152,7 +153,7 @@ class VisitRunner:
 
     def put_off(self, due: Due, target: FetchTarget) -> None:
         """Let a site without a free slot come back later; nobody waits for it."""
-        if self._is_wanted(target):
+        if self._is_wanted(target, self.manual.reason(due.feed_id)):
             self._come_back(due)
         self.give_up(due, None)
 
@@ -191,47 +192,38 @@ class VisitRunner:
         self.manual.learn(target.feed.id, visit.commit.polling)
         self._heed(visit)
 
-    def _line_up(self, due: Due) -> bool:
-        is_in_line = self.slots.line_up(due)
-        if not is_in_line:
-            self.schedule.rest(due.feed_id, LINE_PAUSE)
-        return is_in_line
-
     def _come_back(self, due: Due) -> None:
         self.schedule.put_site_off(due)
         self.awake.set()
 
-    def _is_wanted(self, target: FetchTarget) -> bool:
+    def _is_wanted(self, target: FetchTarget, asked: PollReason | None) -> bool:
         """Whether the visit must still be made: the feed may have been paused, or
         visited, since it was read."""
         feed = target.feed
-        is_due = feed.next_fetch <= self.clock.now()
-        if feed.id in self.manual:
+        if asked is not None:
             return self.manual.is_wanted(feed)
+        is_due = feed.next_fetch <= self.clock.now()
         return is_due and feed.state is FeedState.ACTIVE
 
     def _heed(self, visit: CommittedFetch) -> None:
         """Adapt the schedule to what the visit found. A host that throttles or is dead
         is left alone with all its feeds."""
-        polling = visit.commit.polling
-        self._note_silence(visit.fetched)
+        polling, fetched = visit.commit.polling, visit.fetched
+        if fetched.is_unanswered:
+            for feed_id in self.schedule.silent(fetched.url):
+                self.manual.finish(feed_id, None)
+        else:
+            self.schedule.answered(fetched.url)
         if self.schedule.expect(visit.commit.next_fetch):
             self.awake.set()
         if polling.code == 429 or (polling.code == 503 and polling.retry_after):
             until = min(
-                polling.retry_after or visit.fetched.at + UNSAID_PATIENCE,
+                polling.retry_after or fetched.at + UNSAID_PATIENCE,
                 visit.commit.next_fetch,
             )
-            for feed_id in self.schedule.hold(visit.fetched.url, until):
+            for feed_id in self.schedule.hold(fetched.url, until):
                 self.manual.finish(feed_id, None)
             self.awake.set()
-
-    def _note_silence(self, fetched: Fetched) -> None:
-        if not fetched.is_unanswered:
-            self.schedule.answered(fetched.url)
-            return
-        for feed_id in self.schedule.silent(fetched.url):
-            self.manual.finish(feed_id, None)
 
     def _finish(self, due: Due, started: float, failure: StorageError | None) -> None:
         self.manual.finish(due.feed_id, failure)

@@ -151,15 +151,14 @@ class OriginLimiter:
     def _known(self, origin: str) -> _Origin:
         state = self._origins.get(origin)
         if state is None:
-            self._forget_idle()
+            if len(self._origins) >= self._capacity:
+                self._forget_idle()
             state = self._origins[origin] = _Origin()
         else:
             self._origins.move_to_end(origin)
         return state
 
     def _forget_idle(self) -> None:
-        if len(self._origins) < self._capacity:
-            return
         for origin, state in self._origins.items():
             if not state.active:
                 del self._origins[origin]

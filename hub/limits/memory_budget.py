@@ -21,7 +21,7 @@ class MemoryBudget:
     def __init__(
         self, most: int, refusal: Callable[[], Exception] = MemoryError
     ) -> None:
-        self._most = most
+        self.most = most
         self.refusal = refusal
         self._reservations = 0
         self.taken = 0
@@ -41,11 +41,7 @@ class MemoryBudget:
     @property
     def fair_share(self) -> int:
         """The bytes each document may hold, whatever the others hold."""
-        return self._most // max(1, self._reservations)
-
-    @property
-    def is_short(self) -> bool:
-        return self.taken > self._most
+        return self.most // max(1, self._reservations)
 
 
 class Reservation:
@@ -61,5 +57,6 @@ class Reservation:
         """Take so many more bytes; they count even if the ``refusal`` is raised."""
         self.taken += count
         self._budget.taken += count
-        if self._budget.is_short and self.taken > self._budget.fair_share:
-            raise self._budget.refusal()
+        budget = self._budget
+        if budget.taken > budget.most and self.taken > budget.fair_share:
+            raise budget.refusal()

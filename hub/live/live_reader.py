@@ -41,7 +41,7 @@ class RecentRecords:
     def add(self, record: Record) -> None:
         self._all.append(record)
         self._of_feeds.setdefault(record.feed_id, deque()).append(record)
-        self._size += _size(record)
+        self._size += 1 + len(record.entries)
         while self._size > self._most:
             self._forget_first()
 
@@ -60,15 +60,11 @@ class RecentRecords:
     def _forget_first(self) -> None:
         first = self._all.popleft()
         self._after = first.position
-        self._size -= _size(first)
+        self._size -= 1 + len(first.entries)
         of_feed = self._of_feeds[first.feed_id]
         of_feed.popleft()
         if not of_feed:
             del self._of_feeds[first.feed_id]
-
-
-def _size(record: Record) -> int:
-    return 1 + len(record.entries)
 
 
 class LogReader:
