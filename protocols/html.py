@@ -110,7 +110,7 @@ def _uncounted(count: re.Match[str]) -> str:
 
 
 def _has(lowered: str, signs: tuple[str, ...]) -> bool:
-    return any(sign in lowered for sign in signs)
+    return any(map(lowered.__contains__, signs))
 
 
 def _without_strangers(content: str, lowered: str) -> str:

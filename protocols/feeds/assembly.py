@@ -37,7 +37,6 @@ from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
 from protocols.model import (
-    Author,
     Deletion,
     Entry,
     FeedFormat,
@@ -104,11 +103,21 @@ def _entries(
         return (), ()
     for draft in drafts:
         _complete(draft, head, format)
-    _inherit_authors(drafts, head.all_authors() if format in _WITH_IRIS else ())
+    # RFC 4287 §4.2.1: if an entry has no author, "the atom:author elements of the
+    # contained atom:source element are considered to apply", and else those of the
+    # feed. JSON Feed 1.1: "If not specified in an item, then the top-level authors, if
+    # present, are the authors of the item."
+    authors = head.all_authors() if format in _WITH_IRIS else ()
+    for draft in drafts:
+        if not (draft.authors or draft.creators or draft.spare_author):
+            draft.authors = (draft.source and draft.source.authors) or authors
     drafts = _judge_shared_ids(drafts, format, problems)
     nameless = [draft for draft in drafts if not draft.id]
-    links = _shared_links(nameless, head.first_link("alternate"))
-    enclosures = _shared_enclosures(nameless, links)
+    links: Mapping[str, int] = {}
+    enclosures: frozenset[str] = frozenset()
+    if nameless:
+        links = _shared_links(nameless, head.first_link("alternate"))
+        enclosures = _shared_enclosures(nameless, links)
     entries: dict[str, Entry] = {}
     shared_keys = []
     for draft in drafts:
@@ -143,18 +152,6 @@ def _complete(draft: EntryDraft, head: HeadDraft, format: FeedFormat) -> None:
             address = draft.id
         if address:
             draft.add_link(Link(href=address))
-
-
-def _inherit_authors(drafts: Sequence[EntryDraft], authors: tuple[Author, ...]) -> None:
-    """RFC 4287 §4.2.1: if an entry has no author, "the atom:author elements of the
-    contained atom:source element are considered to apply", and else those of the feed.
-
-    JSON Feed 1.1: "If not specified in an item, then the top-level authors, if present,
-    are the authors of the item."
-    """
-    for draft in drafts:
-        if not (draft.authors or draft.creators or draft.spare_author):
-            draft.authors = (draft.source and draft.source.authors) or authors
 
 
 def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:

@@ -155,7 +155,8 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
     inside = scope.within(element)
     if not inside.is_unspoken:
         draft.language = draft.language or inside.language
-    element = _best_alternative(element)
+    if (element.get("type") or "").strip().lower() == "multipart/alternative":
+        element = _best_alternative(element)
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
         href = inside.resolve(element.get("src"))
@@ -186,9 +187,6 @@ def read_enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 def _best_alternative(element: Element) -> Element:
     """The HTML part of Atom 0.3's ``multipart/alternative``, or else the first part."""
-    type = (element.get("type") or "").strip().lower()
-    if type != "multipart/alternative":
-        return element
     parts = [child for child in element if child.tag == element.tag]
     return max(parts, key=_richness, default=element)
 

@@ -161,13 +161,6 @@ _CAPITALS: Final = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _SAMPLE: Final = 8_192
 
 
-def refuse_binary(body: bytes) -> None:
-    """Raise `NotAFeed` for a binary file of a known kind."""
-    if body.startswith(_BEGINNINGS):
-        kinds = (found for start, found in _SIGNATURES if body.startswith(start))
-        raise NotAFeed(next(kinds))
-
-
 def sniff(body: bytes, root: str, doctype: str) -> DocumentKind:
     """Tell the kind of a UTF-8 document without leading white space.
 
@@ -274,16 +267,17 @@ def open_document(body: bytes, context: ParseContext) -> OpenedDocument:
     Raises a `FeedError`.
     """
     check_body(body)
-    refuse_binary(body)
-    return _open_json(body, context) or _open_any(body, context)
+    if body.startswith(_BEGINNINGS):
+        raise NotAFeed(
+            next(kind for start, kind in _SIGNATURES if body.startswith(start))
+        )
+    if body.startswith((b"{", b"[")) and (json := _open_json(body, context)):
+        return json
+    return _open_any(body, context)
 
 
 def _open_json(body: bytes, context: ParseContext) -> OpenedDocument | None:
-    """Like `_open_any` for JSON in valid UTF-8, the usual case; None for other
-    documents.
-    """
-    if not body.startswith((b"{", b"[")):
-        return None
+    """Like `_open_any` for JSON in valid UTF-8, the usual case; None for any other."""
     utf8 = to_utf8(body, context.content_type)
     if utf8.body is not body or utf8.problem:
         return None

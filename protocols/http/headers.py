@@ -343,18 +343,14 @@ def _around(
     """The text before and after the feed's id, cached because many feeds share it."""
     noun = "subscriber" if subscribers == 1 else "subscribers"
     facts = (
-        _whereabouts(url, contact),
+        f"+{url}".translate(_NO_PARENTHESES) if url else "",
+        contact.translate(_NO_PARENTHESES),
         "" if subscribers is None else f"{subscribers} {noun}",
         "feed-id=" if has_id else "",
     )
     comment = "; ".join(filter(None, facts))
     before = header_value(f"{product} ({comment}" if comment else product)
     return before, ")" if comment else ""
-
-
-def _whereabouts(url: str, contact: str) -> str:
-    named = "; ".join(filter(None, (f"+{url}" if url else "", contact)))
-    return named.translate(_NO_PARENTHESES)
 
 
 def parse_retry_after(header: str, now: datetime) -> float | None:

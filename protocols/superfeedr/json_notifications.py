@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -27,7 +27,6 @@ from protocols.model import (
     Link,
     Notification,
     Status,
-    Text,
 )
 from protocols.superfeedr.atom_values import extensions_of
 from protocols.superfeedr.rendered_values import (
@@ -248,9 +247,9 @@ def _entry_extensions(entry: Entry) -> JsonObject:
         found["objects"] = [_object(each) for each in entry.objects[1:]]
     if entry.rights:
         found["rights"] = entry.rights
-    if _is_unusual(entry.summary):
+    if entry.summary is not None and entry.summary.type != "html":
         found["summaryType"] = entry.summary.type
-    if _is_unusual(entry.content):
+    if entry.content is not None and entry.content.type != "html":
         found["contentType"] = entry.content.type
     return found
 
@@ -267,11 +266,6 @@ def _feed_extensions(feed: Feed) -> JsonObject:
         "logo": feed.logo,
     }
     return {key: value for key, value in facts.items() if value}
-
-
-def _is_unusual(text: Text | None) -> TypeGuard[Text]:
-    """Whether there is a text that is not HTML, the default."""
-    return text is not None and text.type != "html"
 
 
 def status_object(
@@ -316,7 +310,15 @@ def render_json(notification: Notification, items: bytes | None = None) -> bytes
     ``items`` may be the bytes of `render_items`, which are the same for every topic and
     subscriber: only the head names these.
     """
-    document = _head(notification)
+    feed, topic = notification.feed, notification.topic
+    status = status_object(
+        notification.status,
+        topic=topic,
+        has_generated_ids=has_generated_ids(notification),
+        is_digest=notification.is_digest,
+        is_test=notification.is_test,
+    )
+    document = {"status": status, **feed_object(feed, id=feed_id(feed, topic))}
     if notification.entries is not None or notification.deletions:
         document["items"] = (
             _items(notification) if items is None else orjson.Fragment(items)
@@ -327,18 +329,6 @@ def render_json(notification: Notification, items: bytes | None = None) -> bytes
 def render_items(notification: Notification) -> bytes:
     """Entries, then deletions, as one JSON array."""
     return orjson.dumps(_items(notification))
-
-
-def _head(notification: Notification) -> JsonObject:
-    feed, topic = notification.feed, notification.topic
-    status = status_object(
-        notification.status,
-        topic=topic,
-        has_generated_ids=has_generated_ids(notification),
-        is_digest=notification.is_digest,
-        is_test=notification.is_test,
-    )
-    return {"status": status, **feed_object(feed, id=feed_id(feed, topic))}
 
 
 def _items(notification: Notification) -> list[JsonObject]:

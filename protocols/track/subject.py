@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise, takewhile
+from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import Final
 
 from protocols.model import Entry, Feed
@@ -65,14 +65,17 @@ def subject_of(
     `MOST_TEXT`; ranks are the feed's.
     """
     exact, plain = _searched_words(entry)
-    words = frozenset(word for part in plain for word in part)
+    words = frozenset(chain.from_iterable(plain))
     feed_hosts = frozenset(_hosts([feed_url, *_alternates(feed)]))
-    hosts = feed_hosts.union(_hosts(_own_pages(entry)))
+    own_pages = _alternates(entry)
+    if entry.source:
+        own_pages += _alternates(entry.source)
+    hosts = feed_hosts.union(_hosts(own_pages))
     links = frozenset(_linked(entry, feed_hosts))
     language = primary_language(entry.language or feed.language)
     return Subject(
         words=words,
-        exact_words=frozenset(word for part in exact for word in part),
+        exact_words=frozenset(chain.from_iterable(exact)),
         text=_joined(plain),
         exact_text=_joined(exact),
         hosts=hosts,
@@ -143,12 +146,7 @@ def _count_fitting(words: list[str], room: int) -> int:
 
 
 def _joined(parts: Iterable[list[str]]) -> str:
-    return f" {_BREAK.join(' '.join(part) for part in parts)} "
-
-
-def _own_pages(entry: Entry) -> list[str]:
-    source = _alternates(entry.source) if entry.source else []
-    return _alternates(entry) + source
+    return f" {_BREAK.join(map(' '.join, parts))} "
 
 
 def _hosts(pages: Iterable[str]) -> Iterator[str]:
@@ -210,7 +208,7 @@ def _keys(
 ) -> frozenset[str]:
     keys = set(words)
     for part in parts:
-        keys.update(f"{first} {second}" for first, second in pairwise(part))
+        keys.update(map(" ".join, pairwise(part)))
     keys.update(map(site_key, hosts))
     keys.update(map(link_key, links))
     keys.add(language_key(language))

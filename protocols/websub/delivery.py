@@ -64,7 +64,15 @@ def delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
     headers["webhook-id"] = delivery.id
     headers["webhook-timestamp"] = str(delivery.timestamp)
     if delivery.secret:
-        _sign(headers, delivery)
+        secret, id, at = delivery.secret, delivery.id, delivery.timestamp
+        body, former = delivery.body, delivery.former_secret
+        # WebSub has one signature; Standard Webhooks has "multiple signatures (space
+        # delimited)", so that secrets change "with no downtime".
+        headers |= signature_headers(delivery.algorithm, secret, body)
+        signatures = sign_webhook(secret, id, at, body)
+        if former:
+            signatures = f"{signatures} {sign_webhook(former, id, at, body)}"
+        headers["webhook-signature"] = signatures
     if delivery.credits is not None:
         headers["X-Superfeedr-Credits"] = str(delivery.credits)
     if delivery.expires is not None:
@@ -92,16 +100,3 @@ def _shared_headers(
         "Link": format_link_header(links),
         "X-PubSubHubbub-Topic": header_value(topic),
     }
-
-
-def _sign(headers: dict[str, str], delivery: WebhookDelivery) -> None:
-    """Add the signatures. WebSub has one; Standard Webhooks has "multiple signatures
-    (space delimited)", so that secrets change "with no downtime".
-    """
-    secret, id, at = delivery.secret, delivery.id, delivery.timestamp
-    body, former = delivery.body, delivery.former_secret
-    signatures = sign_webhook(secret, id, at, body)
-    if former:
-        signatures = f"{signatures} {sign_webhook(former, id, at, body)}"
-    headers.update(signature_headers(delivery.algorithm, secret, body))
-    headers["webhook-signature"] = signatures
