@@ -246,11 +246,12 @@ class ClientConnection(asyncio.Protocol):
         One timer for each request would cost as much as its answer. This one stays over
         the requests of a kept connection, and is set again when it fires too early.
         """
-        if self._timer is None or self._timer_due > self._due:
+        due = self._due
+        if self._timer is None or self._timer_due > due:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer_due = self._due
-            self._timer = self._loop.call_at(self._due, self._watch)
+            self._timer_due = due
+            self._timer = self._loop.call_at(due, self._watch)
 
     def _watch(self) -> None:
         self._timer = None

@@ -6,7 +6,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -109,7 +109,7 @@ class Dialler:
         _note(trial.progress, stage)
         try:
             transport, connection = await loop.create_connection(
-                lambda: ClientConnection(loop, is_exempt=is_exempt),
+                partial(ClientConnection, loop, is_exempt=is_exempt),
                 address,
                 trial.server.port,
             )

@@ -9,7 +9,7 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import inf, isinf
@@ -22,7 +22,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
 from hub.runtime.paced_steps import PacedSteps, StepSize
-from protocols.model import Entry, Feed
+from protocols.model import Entry
 from storage.contract import EntryStore, LogStore, SearchStore
 from storage.packing import unpack, unpack_head
 from storage.records import (
@@ -30,10 +30,8 @@ from storage.records import (
     EntrySource,
     FeedId,
     Position,
-    Record,
     SearchDocument,
     StoredEntry,
-    StoredFeed,
 )
 
 PAGE: Final = 200
@@ -121,22 +119,17 @@ class SearchIndex:
         while waiting := await self._storage.search.waiting(self._writing.count):
             await self._index(waiting)
         position = (await self._storage.search.state()).position
-        while records := await self._read(position):
-            position = records[-1].position
-            await self._index_records(records)
+        log = self._storage.log
+        while records := await log.records(after=position, limit=RECORDS):
+            position, size = records[-1].position, self._writing.count
+            named = [ref.entry_id for each in records for ref in each.entries]
+            ids = list(dict.fromkeys(named))
+            # The position to go on from is written with the last page.
+            while len(ids) > size:
+                await self._index(ids[:size])
+                ids = ids[size:]
+            await self._index(ids, position=position)
         return position
-
-    async def _read(self, position: Position) -> list[Record]:
-        return await self._storage.log.records(after=position, limit=RECORDS)
-
-    async def _index_records(self, records: Sequence[Record]) -> None:
-        """Index the entries of records in pages; the position to go on from is written
-        with the last page."""
-        named = [ref.entry_id for each in records for ref in each.entries]
-        *pages, last = _pages(list(dict.fromkeys(named)), self._writing.count)
-        for page in pages:
-            await self._index(page)
-        await self._index(last, position=records[-1].position)
 
     # --- what can wait ---
 
@@ -226,12 +219,6 @@ class SearchIndex:
         )
 
 
-def _pages(ids: list[EntryId], size: int) -> Iterator[list[EntryId]]:
-    """Yield the ids in pages; at least one page, which may be empty."""
-    for start in range(0, max(len(ids), 1), size):
-        yield ids[start : start + size]
-
-
 def _documents(
     stored: Sequence[StoredEntry], sources: Mapping[FeedId, EntrySource]
 ) -> list[SearchDocument]:
@@ -242,12 +229,9 @@ def _documents(
             continue
         feed = sources[each.feed_id].feed
         try:
-            documents.append(_document(each, heads[each.feed_id], feed))
+            entry = unpack(each.body, Entry)
+            subject = searched_subject(entry, heads[each.feed_id], feed)
+            documents.append(document_of(each.id, subject))
         except Exception:  # one bad entry must not block those after it
             log.exception("entry_not_indexed", entry=each.id)
     return documents
-
-
-def _document(stored: StoredEntry, head: Feed, feed: StoredFeed) -> SearchDocument:
-    subject = searched_subject(unpack(stored.body, Entry), head, feed)
-    return document_of(stored.id, subject)

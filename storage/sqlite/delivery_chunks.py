@@ -167,8 +167,9 @@ class Split:
             if fanout is None:
                 return True
             position, feed_id, after_id = fanout
-            if not after_id:
-                self._hurry_retries(position, feed_id)
+            if not after_id:  # there is news: retries may try again because of it
+                news = {"position": position, "feed_id": feed_id, "now": self._now}
+                self._connection.execute(_HURRY, news)
             members = self._take_members(position, feed_id, after_id)
             if members:
                 self._create_chunk(position, feed_id, members)
@@ -182,11 +183,6 @@ class Split:
             if found is not None:
                 return found
         return None
-
-    def _hurry_retries(self, position: int, feed_id: int) -> None:
-        """Make retries due that may try again because there is news."""
-        news = {"position": position, "feed_id": feed_id, "now": self._now}
-        self._connection.execute(_HURRY, news)
 
     def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
         """Take the next members of a fan-out, and move it past them; drop it if there
@@ -314,6 +310,8 @@ def _reclaim(terms: ClaimTerms, connection: sqlite3.Connection) -> list[int]:
         "SELECT id FROM chunks WHERE due <= ? ORDER BY position, id LIMIT ?",
         (now, terms.limit),
     ).fetchall()
+    if not expired:
+        return []
     ids = [chunk_id for (chunk_id,) in expired]
     for chunk_id in ids:
         connection.execute(

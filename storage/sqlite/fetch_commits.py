@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from protocols.model import Deletion, Entry
+from protocols.model import Entry
 from storage.errors import BodyRequired, StaleQueries, WriteFailed
 from storage.packing import pack_bytes
 from storage.records import (
@@ -105,12 +105,12 @@ def encode_values(fetch: FetchCommit) -> PlainValues:
     last body.
     """
     encode = msgspec.json.encode
-    documents = (each for each in (fetch.raw, fetch.body) if each is not None)
+    documents = [len(each.body) for each in (fetch.raw, fetch.body) if each is not None]
     return PlainValues(
         deletions=[encode(Entry(key=e.key, id=e.id)) for e in fetch.deletions],
         entries=[encode(entry) for entry in fetch.entries],
         head=None if fetch.head is None else encode(fetch.head),
-        documents=sum(len(each.body) for each in documents),
+        documents=sum(documents),
     )
 
 
@@ -123,6 +123,12 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         for key, _fresh in record.entries
     }
     kinds = [record.kind for record in fetch.records]
+    turn: dict[str, object] = {
+        "id": fetch.feed_id,
+        "at": at,
+        "state": fetch.state,
+        "condition": fetch.condition,
+    }
     return EncodedCommit(
         feed_id=fetch.feed_id,
         at=at,
@@ -134,12 +140,12 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
             "hot": encode_hot(fetch.polling),
             "cold": encode_cold(fetch.polling) if fetch.changes_cold else None,
             "fetch_url": fetch.polling.fetch_url,
-            "poll": _pack_poll(fetch),
+            "poll": None if fetch.poll is None else pack_poll(fetch.poll),
             "unlisted": fetch.polling.unlisted,
             "title": fetch.title,
             "format": fetch.format,
         },
-        turn=_encode_turn(fetch, at),
+        turn=None if fetch.state is None and fetch.condition is None else turn,
         entries=tuple(_encode_entries(fetch, values, at, last_records)),
         records=tuple(map(_encode_record, fetch.records, superseded(kinds))),
         seen=fetch.seen,
@@ -160,59 +166,32 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
     )
 
 
-def _encode_turn(fetch: FetchCommit, at: int) -> dict[str, object] | None:
-    if fetch.state is None and fetch.condition is None:
-        return None
-    return {
-        "id": fetch.feed_id,
-        "at": at,
-        "state": fetch.state,
-        "condition": fetch.condition,
-    }
-
-
-def _pack_poll(fetch: FetchCommit) -> bytes | None:
-    return None if fetch.poll is None else pack_poll(fetch.poll)
-
-
 def _encode_entries(
     fetch: FetchCommit, values: PlainValues, at: int, last_records: dict[str, int]
 ) -> Iterator[EncodedEntry]:
+    """Encode deletions, then entries. A date in the future counts as now: it must not
+    stay the latest for years."""
     for deletion, plain in zip(fetch.deletions, values.deletions, strict=True):
-        yield _encode_deletion(deletion, plain, last_records.get(deletion.key))
+        yield EncodedEntry(
+            key=deletion.key,
+            key_hash=hash_key(deletion.key),
+            body=pack_bytes(plain),
+            published=None,
+            deleted=True,
+            unlisted=False,
+            last_record=last_records.get(deletion.key),
+        )
     for entry, plain in zip(fetch.entries, values.entries, strict=True):
-        yield _encode_entry(entry, plain, at, last_records.get(entry.key))
-
-
-def _encode_entry(
-    entry: Entry, plain: bytes, at: int, last_record: int | None
-) -> EncodedEntry:
-    """Encode an entry. A date in the future counts as now: it must not stay the latest
-    for years."""
-    published = to_milliseconds_or_none(entry.published or entry.updated)
-    return EncodedEntry(
-        key=entry.key,
-        key_hash=hash_key(entry.key),
-        body=pack_bytes(plain),
-        published=None if published is None else min(published, at),
-        deleted=False,
-        unlisted=entry.unlisted,
-        last_record=last_record,
-    )
-
-
-def _encode_deletion(
-    deletion: Deletion, plain: bytes, last_record: int | None
-) -> EncodedEntry:
-    return EncodedEntry(
-        key=deletion.key,
-        key_hash=hash_key(deletion.key),
-        body=pack_bytes(plain),
-        published=None,
-        deleted=True,
-        unlisted=False,
-        last_record=last_record,
-    )
+        published = to_milliseconds_or_none(entry.published or entry.updated)
+        yield EncodedEntry(
+            key=entry.key,
+            key_hash=hash_key(entry.key),
+            body=pack_bytes(plain),
+            published=None if published is None else min(published, at),
+            deleted=False,
+            unlisted=entry.unlisted,
+            last_record=last_records.get(entry.key),
+        )
 
 
 def _pack_document(document: DocumentWrite | None) -> StoredBody | None:
@@ -542,7 +521,7 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
         fetch.polling.fetch_url,
         to_milliseconds(fetch.next_fetch),
         pace_of(fetch.polling.period),
-        _pack_poll(fetch),
+        None if fetch.poll is None else pack_poll(fetch.poll),
         fetch.feed_id,
         fetch.version,
     )

@@ -240,14 +240,13 @@ def _encode(
     for docid, text in rows:
         words, _, places = unpack_bytes(text).partition(_BETWEEN)
         known.append(_Known(docid, words.decode(), places.decode()))
-    return known, [_encode_document(each) for each in documents]
-
-
-def _encode_document(document: SearchDocument) -> _Document:
-    places = " ".join(document.places)
-    words = " ".join(sorted(set(document.words.split(" "))))
-    text = words.encode() + _BETWEEN + places.encode()
-    return _Document(document.entry_id, pack_bytes(text), document.words, places)
+    encoded = []
+    for each in documents:
+        in_places = " ".join(each.places)
+        distinct = " ".join(sorted(set(each.words.split(" "))))
+        packed = pack_bytes(distinct.encode() + _BETWEEN + in_places.encode())
+        encoded.append(_Document(each.entry_id, packed, each.words, in_places))
+    return known, encoded
 
 
 # --- units of work ---

@@ -176,9 +176,7 @@ def update_pages(
     ).fetchone()
     (change,) = connection.execute(LAST_CHANGE).fetchone()
     update = _PageUpdate(max(now, last + 1), max(change, 0), connection)
-    for each in entries:
-        update.place(each)
-    update.show_all()
+    update.run(entries)
 
 
 class _PageUpdate:
@@ -197,7 +195,14 @@ class _PageUpdate:
         self._feeds: dict[int, int | None] = {}  # by id of this unit's entries
         self._noted: set[tuple[int, str]] = set()
 
-    def place(self, each: EntryVisibility) -> None:
+    def run(self, entries: Sequence[EntryVisibility]) -> None:
+        for each in entries:
+            self._place(each)
+        for page_id, touched in self._touched.items():
+            self._show(page_id, touched)
+        self._counts.write(self._connection)
+
+    def _place(self, each: EntryVisibility) -> None:
         execute = self._connection.execute
         before: _Place | None = execute(
             "SELECT page_id, section FROM page_entries WHERE entry_id = ?",
@@ -217,11 +222,6 @@ class _PageUpdate:
         has_left = before and (after is None or before[0] != after[0])
         if has_left and not each.is_dropped:
             execute(_SHOWN_BY, (each.entry_id,))
-
-    def show_all(self) -> None:
-        for page_id, touched in self._touched.items():
-            self._show(page_id, touched)
-        self._counts.write(self._connection)
 
     def _put(self, each: EntryVisibility, before: _Place | None) -> _Place | None:
         """Note which page the entry belongs to, if any."""

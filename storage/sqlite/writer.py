@@ -454,10 +454,11 @@ class Writer:
         group, self._rest = self._rest, []
         size = 0
         while self._groups:
-            size += sum(len(run.work) for run in self._groups[0])
+            count = sum([len(run.work) for run in self._groups[0]])
+            size += count
             if group and size > GROUP_SIZE:
                 break
-            self._taken += sum(len(run.work) for run in self._groups[0])
+            self._taken += count
             group += self._groups.popleft()
         return group
 

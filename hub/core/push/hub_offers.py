@@ -39,7 +39,7 @@ def hubs_of_feed(head: Feed) -> tuple[str, ...]:
 def validator_of_header(fetched: Fetched) -> str:
     """The URL at which the publisher wants to be asked about subscriptions; "" if it
     names none."""
-    links = parse_link_header(fetched.link, fetched.url)
+    links = parse_link_header(fetched.link, fetched.url) if fetched.link else ()
     return next((link.href for link in links if link.rel == VALIDATE), "")
 
 

@@ -30,6 +30,8 @@ def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
         if polling.fresh_until is None or polling.last_success is None:
             return None
         return fetched.at + (polling.fresh_until - polling.last_success)
+    if not fetched.cache_control and not fetched.expires:
+        return None
     seconds = freshness(
         cache_control=fetched.cache_control,
         expires=fetched.expires,
@@ -98,7 +100,7 @@ class NextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def next_request_after_success(polling: Polling, fetched: Fetched) -> NextRequest:
     """The next request after a good answer: a permanent redirect is counted."""
-    target = _permanent_target(fetched)
+    target = _permanent_target(fetched) if fetched.redirects else ""
     if not target:
         return NextRequest(fetch_url=polling.fetch_url, redirect=None)
     seen = polling.redirect

@@ -75,7 +75,7 @@ def explain_plan(
         rate=terms["rate"].value,
         rate_now=terms["rate now"].value,
         price=terms["price"].value,
-        in_force=tuple(name for name in _HINTS if _counts(terms.get(name))),
+        in_force=tuple(term.name for term in _in_force(terms, _HINTS)),
         hours=tuple(round(profile.at(hour), 3) for hour in hours),
         minutes=tuple(round(factor, 3) for factor in profile.steps()),
         terms=_with_trust(plan.terms, read_habits(feed.polling.posting.habits).trust),
@@ -102,7 +102,8 @@ def reason_of(feed: StoredFeed, plan: Plan, *, is_hinted: bool = False) -> str:
     if is_hinted and feed.next_fetch < plan.next_fetch:
         return _HINTED
     terms = {term.name: term for term in plan.terms}
-    decisive = _decisive(terms)
+    # the end of skipped hours, or else the longest of all waits
+    decisive = terms.get("skip") or _longest(terms)
     if feed.own_period and decisive.name not in (*_DEMANDS, "backoff", "skip"):
         return f"its period is set to {duration(feed.own_period)}"
     return _why(decisive, terms)
@@ -112,11 +113,6 @@ def _sentence(feed: StoredFeed, reason: str) -> str:
     if feed.state in _NOT_POLLED:
         return f"no next fetch because {reason}"
     return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {reason}"
-
-
-def _decisive(terms: dict[str, Term]) -> Term:
-    """What decided: the end of skipped hours, or else the longest of all waits."""
-    return terms.get("skip") or _longest(terms)
 
 
 def _why(decisive: Term, terms: dict[str, Term]) -> str:
@@ -152,8 +148,5 @@ def _planned(terms: dict[str, Term]) -> Term:
 
 
 def _in_force(terms: dict[str, Term], names: Iterable[str]) -> list[Term]:
-    return [terms[name] for name in names if _counts(terms.get(name))]
-
-
-def _counts(term: Term | None) -> bool:
-    return term is not None and not term.note.startswith("ignored")
+    found = [terms[name] for name in names if name in terms]
+    return [term for term in found if not term.note.startswith("ignored")]
