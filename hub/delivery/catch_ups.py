@@ -315,7 +315,7 @@ class CatchUps:
         """Make the next request; returns whether another one is to follow."""
         await self._acknowledgements.until_healthy()
         now = self._clock.monotonic()
-        if running.is_lost or running.expires <= now:
+        if running.is_lost or running.expires <= now or not self._leases.are_trusted():
             return False
         is_over = self.are_waited_for and running.turn_ends <= now
         if self._stopping or is_over:

@@ -76,10 +76,11 @@ class Dispatcher:
         metrics = metrics or Metrics()
         told = CallbackEvents(events or EventLog(), clock)
         deliveries = storage.deliveries
-        leases = WorkLeases(clock, random)
+        membership = membership or NodeMembership(storage)
+        leases = WorkLeases(clock, random, membership.is_trusted)
         notifications = Notifications(storage.log, hub_url)
         self._storage = storage
-        self._membership = membership or NodeMembership(storage)
+        self._membership = membership
         self._grace = limits.grace
         self._counter = counter or NotificationCounter()
         self._halted = HaltedSubscriptions()

@@ -57,7 +57,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
-from storage.errors import OutcomeUnknown, StorageBusy, WriteFailed
+from storage.errors import OutcomeUnknown, StorageBusy, TermEnded, WriteFailed
 from storage.records import (
     BEFORE_ALL,
     WAS_PAUSED,
@@ -231,7 +231,11 @@ class FirstDeliveries:
 
     @property
     def _may_begin(self) -> bool:
-        return not self._stopping and self._acknowledgements.healthy
+        return (
+            not self._stopping
+            and self._acknowledgements.healthy
+            and self._leases.are_trusted()
+        )
 
     def _settle(self, member: Member, reply: CallbackResponse) -> None:
         subscription = member.first.subscription
@@ -402,7 +406,7 @@ class Chunks:
                     seconds=LEASE_SECONDS,
                     now=self._clock.now(),
                 )
-            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
+            except (WriteFailed, OutcomeUnknown, StorageBusy, TermEnded) as error:
                 log.warning("leases_not_renewed", chunks=ids, error=str(error))
                 continue
             for chunk in chunks:
@@ -430,7 +434,7 @@ class Chunks:
             terms = self._leases.terms(min(room, at_once))
             try:
                 claimed = await self._deliveries.claim_chunks(terms)
-            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
+            except (WriteFailed, OutcomeUnknown, StorageBusy, TermEnded) as error:
                 log.warning("chunks_not_claimed", error=str(error))
                 return
             for one in claimed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
 
@@ -15,9 +16,18 @@ RENEWAL_SECONDS = LEASE_SECONDS / 3
 
 
 class WorkLeases:
-    def __init__(self, clock: Clock, random: Random) -> None:
+    """``has_term``: whether this node is still a member as far as it can know; if not,
+    its leases may have been given to others."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random,
+        has_term: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._clock = clock
         self._random = random
+        self.are_trusted = has_term
 
     def new_id(self) -> int:
         """A new random id; never 0, which stands for no lease."""

@@ -8,24 +8,30 @@ that; a hub that finds it was replaced ends.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
 import structlog
 
+from hub.runtime.clock import SystemClock
 from storage.contract import Storage
 from storage.errors import StorageBusy, StorageError, StorageFull, TermEnded
 from storage.records import ControlEvent, EpochBegan, NewNode, NodeTerm
 
 RENEWALS: Final = 5
 """Renewals in a term, so that a few may fail."""
+MARGIN: Final = 1.0
+"""Seconds before the end of a term from which on it is not relied on: clocks may run at
+slightly different rates, and what begins takes a moment."""
 JOINING_SECONDS: Final = 20.0
 """How long to wait for another node's term to end: longer than the term of a killed
 hub."""
 JOINING_PAUSE: Final = 0.5
 LEAVING_SECONDS: Final = 2.0
 ONLY_NODE: Final = NewNode(name="hub", is_alone=True)
+_CLOCK: Final = SystemClock()
 
 log = structlog.get_logger()
 
@@ -35,14 +41,18 @@ class MembershipLost(Exception):
 
 
 class NodeMembership:
-    """Keeps this hub's membership. ``sleep`` takes seconds; tests pass their own."""
+    """Keeps this hub's membership. ``sleep`` takes seconds, ``monotonic`` returns them;
+    tests pass their own."""
 
     def __init__(
         self,
         storage: Storage,
         node: NewNode = ONLY_NODE,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        monotonic: Callable[[], float] = _CLOCK.monotonic,
     ) -> None:
+        self._monotonic = monotonic
+        self._trusted_until = math.inf
         self._storage = storage
         self._node = node
         self._sleep = sleep
@@ -71,8 +81,23 @@ class NodeMembership:
     async def ensure_joined(self) -> None:
         """Join, unless this hub has joined already. Raises `StorageError`."""
         if self._term is None:
-            self._term = await self._storage.membership.join(self._node)
+            asked_at = self._monotonic()
+            self._trust(await self._storage.membership.join(self._node), asked_at)
             self._has_joined.set()
+
+    def is_trusted(self) -> bool:
+        """Whether the term, once there is one, cannot be over by now.
+
+        It is counted from before it was asked for, and ends a little early. If not,
+        another node may have taken over what this hub holds: it begins nothing until
+        the term is renewed.
+        """
+        return self._monotonic() < self._trusted_until
+
+    def _trust(self, term: NodeTerm, asked_at: float) -> None:
+        self._term = term
+        if term.seconds is not None:
+            self._trusted_until = asked_at + term.seconds - MARGIN
 
     async def leave(self) -> None:
         """End the term, so that a successor need not wait. If this fails, the successor
@@ -100,8 +125,9 @@ class NodeMembership:
             await asyncio.Event().wait()  # it has no end
             return
         await self._sleep(term.seconds / RENEWALS)
+        asked_at = self._monotonic()
         try:
-            self._term = await self._storage.membership.renew(term)
+            self._trust(await self._storage.membership.renew(term), asked_at)
         except TermEnded as error:
             raise MembershipLost("another hub has taken over the database") from error
         except StorageError as error:

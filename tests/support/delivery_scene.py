@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import Answer, HttpNetwork, Network, Purpose, Request
 from hub.runtime.clock import Clock, SystemClock
+from hub.runtime.node_membership import NodeMembership
 from protocols.model import Deletion, Entry, Feed, Status
 from storage.contract import Storage
 from storage.records import (
@@ -70,10 +71,17 @@ class DeliveryScene:
         self._entries = 0
 
     @asynccontextmanager
-    async def dispatching(self) -> AsyncIterator[Dispatcher]:
+    async def dispatching(
+        self, membership: NodeMembership | None = None
+    ) -> AsyncIterator[Dispatcher]:
         """Run a dispatcher for the block; its end cancels, and so drains it."""
         dispatcher = Dispatcher(
-            self.storage, self.network, self.clock, HUB_URL, self.limits
+            self.storage,
+            self.network,
+            self.clock,
+            HUB_URL,
+            self.limits,
+            membership=membership,
         )
         task = asyncio.create_task(dispatcher.run())
         try:

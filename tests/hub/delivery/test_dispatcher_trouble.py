@@ -10,9 +10,11 @@ from typing import cast
 
 import orjson
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.delivery.dispatcher import DeliveryLimits
+from hub.runtime.node_membership import NodeMembership
 from protocols.model import Entry, Status
 from storage.contract import MembershipStore, Storage
 from storage.errors import StorageFull
@@ -696,6 +698,20 @@ class LateMembership(Delegating):
         return await cast("MembershipStore", self._inner).join(node)
 
 
+class BriefMembership(Delegating):
+    """Gives a term of 15 s."""
+
+    async def join(self, node: NewNode) -> NodeTerm:
+        term = await cast("MembershipStore", self._inner).join(node)
+        return replace(term, seconds=15.0)
+
+
+class BriefStorage(Delegating):
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self.membership = BriefMembership(inner.membership)
+
+
 class LateStorage(Delegating):
     def __init__(self, inner: Storage) -> None:
         super().__init__(inner)
@@ -715,3 +731,22 @@ async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
             await scene.subscribers.until_count("a", 1)
             await settled(scene)
         assert late.membership.failures == 0
+
+
+async def test_nothing_begins_when_others_may_have_taken_over(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        seconds = 0.0
+        brief = cast("Storage", BriefStorage(scene.storage))
+        membership = NodeMembership(brief, monotonic=lambda: seconds)
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "a")
+        await membership.join()
+        seconds = 14.5
+        async with scene.dispatching(membership):
+            await scene.publish(feed, "First")
+            await asyncio.sleep(0.15)  # in which it would have begun
+            assert scene.subscribers["a"].receipts == []
+
+            seconds = 13.5
+            await scene.subscribers.until_count("a", 1)
+            await settled(scene)

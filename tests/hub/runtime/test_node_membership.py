@@ -76,13 +76,17 @@ class FakeStorage:
 class Scene:
     storage: FakeStorage = field(default_factory=FakeStorage)
     slept: list[float] = field(default_factory=list)
+    trusted: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         store = cast("Storage", self.storage)
-        self.membership = NodeMembership(store, NODE, self._sleep)
+        self.membership = NodeMembership(
+            store, NODE, self._sleep, lambda: sum(self.slept)
+        )
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self.trusted.append(self.membership.is_trusted())
 
     async def lost(self, *failures: StorageError | None) -> str:
         """Joined, then this happens to its renewals; why it is lost in the end."""
@@ -138,6 +142,25 @@ async def test_a_failed_renewal_is_tried_again(scene: Scene) -> None:
     assert scene.storage.calls == ["join"] + ["renew"] * 4
     assert scene.slept == [3.0] * 4
     assert [each["event"] for each in lines] == ["term_not_renewed", "term_renewed"]
+
+
+async def test_a_term_is_trusted_for_as_long_as_nobody_can_have_taken_over(
+    scene: Scene,
+) -> None:
+    """From when its last renewal was asked for, every three seconds, and a little less
+    than the 15 of the term."""
+    lost = WriteFailed("no answer")
+
+    await scene.lost(None, *[lost] * 4, None, TermEnded("one", 7))
+
+    assert scene.trusted == [True] * 5 + [False] + [True]
+
+
+async def test_a_term_without_an_end_is_always_trusted(scene: Scene) -> None:
+    scene.storage.seconds = None
+    await scene.membership.join()
+    scene.slept.append(1e9)
+    assert scene.membership.is_trusted()
 
 
 async def test_another_epoch_of_the_log_is_no_matter_to_go_on_with(
