@@ -122,16 +122,13 @@ class Guard:
     ) -> None:
         self._allowed = tuple(allowed)
         self._denied_ports = denied_ports
+        self.has_allowed_networks = bool(self._allowed)
         self._judge = lru_cache(_REMEMBERED)(self._judge_once)
 
     def permits(self, host: str, port: int) -> bool:
         """Whether to connect to this literal; False for whatever is not a literal."""
         in_allowed_network, public = self._judge(host)
         return in_allowed_network or (public and port not in self._denied_ports)
-
-    @property
-    def has_allowed_networks(self) -> bool:
-        return bool(self._allowed)
 
     def allows(self, host: str) -> bool:
         """Whether this literal lies in an allowed network."""

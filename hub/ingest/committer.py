@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -156,22 +156,24 @@ class Committer:
         self, target: FetchTarget, commit: FetchCommit
     ) -> CommitOutcome:
         """Match and store; do both again if track queries were added in between."""
-        if self.tracker is None:
-            return await self._store(commit)
-        for _ in range(MOST_MATCHINGS - 1):
-            with suppress(StaleQueries):
-                return await self._store(await self.tracker.match(target, commit))
-        return await self._store(await self.tracker.match(target, commit))
-
-    async def _store(self, commit: FetchCommit) -> CommitOutcome:
-        if commit.records:
-            failpoint("before-commit")
-        started = self.clock.monotonic()
-        outcome = await self.log.commit(commit)
-        self.metrics.count_poll(commit, self.clock.monotonic() - started)
-        if commit.records:
-            failpoint("after-commit")
-        return outcome
+        tries = 1
+        while True:
+            if self.tracker is not None:
+                commit = await self.tracker.match(target, commit)
+            if commit.records:
+                failpoint("before-commit")
+            started = self.clock.monotonic()
+            try:
+                outcome = await self.log.commit(commit)
+            except StaleQueries:
+                if tries == MOST_MATCHINGS:
+                    raise
+                tries += 1
+                continue
+            self.metrics.count_poll(commit, self.clock.monotonic() - started)
+            if commit.records:
+                failpoint("after-commit")
+            return outcome
 
     def _measure(
         self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]

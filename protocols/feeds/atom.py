@@ -331,7 +331,11 @@ def read_atom(root: Element, scope: Scope) -> ParsedFeed:
         elif child.tag == _DELETED_ENTRY:
             deletions.extend(_read_deletion(child))
         else:
-            _read_head_element(head, child, scope)
+            handler = HEAD.get(child.tag) or find_in_capitals(HEAD, child)
+            if handler is None:
+                keep_element(head.extensions, child)
+            else:
+                handler(head, child, scope)
     # A document read from a file has no URL; use its own links instead.
     scope = (
         scope if scope.base else scope.within_site(head.links, ("self", "alternate"))
@@ -348,14 +352,6 @@ def _read_entry(element: Element, scope: Scope) -> EntryDraft:
     draft = begin_entry(scope)
     read_children(draft, element, scope, ENTRY)
     return draft
-
-
-def _read_head_element(head: HeadDraft, element: Element, scope: Scope) -> None:
-    handler = HEAD.get(element.tag) or find_in_capitals(HEAD, element)
-    if handler is None:
-        keep_element(head.extensions, element)
-    else:
-        handler(head, element, scope)
 
 
 def _read_deletion(element: Element) -> list[Deletion]:

@@ -53,9 +53,11 @@ def read_incrementally(
     The result has no outline if the outline would be incomplete. Raises a `FeedError`.
     """
     memory = KnownSlices.unpack(known)
-    parsed = _read_around(document, memory, context)
-    if parsed is not None:
-        return parsed
+    if document.region is not None:  # the entries are those of the last document
+        parts = replace_known(document.body, document.region, (True,))
+        parsed = _read_parts(document, parts, memory.last(), memory, context)
+        if parsed is not None:
+            return parsed
     name = entry_name(document.body, read_prolog(document.body).root)
     slices = cut(document.body, name, MAX_ENTRIES) if name else None
     if slices is None:
@@ -100,19 +102,6 @@ def _read_with_place(
     opened, root = build_tree(document)
     place = find_place(root) if opened is document else None
     return place, opened.note_reading(read_tree(root, opened.body, context))
-
-
-def _read_around(
-    document: OpenedDocument, known: KnownSlices, context: ParseContext
-) -> ParsedFeed | None:
-    """Read all but the entries, if these are unchanged from the last document.
-
-    ``None`` if they are not.
-    """
-    if document.region is None:
-        return None
-    parts = replace_known(document.body, document.region, (True,))
-    return _read_parts(document, parts, known.last(), known, context)
 
 
 def _read_unknown(

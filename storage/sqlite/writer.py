@@ -145,7 +145,7 @@ class GroupCommits:
         self.write_error = ""
 
     def write(
-        self, group: list[StatementRun], is_pressed: Callable[[], bool] = lambda: False
+        self, group: list[StatementRun], is_pressed: Callable[[], int] = lambda: False
     ) -> list[StatementRun]:
         """Write a group; its runs get results and errors, and what has no error is
         durable.
@@ -437,7 +437,7 @@ class Writer:
     def _work(self) -> bool:
         """Write what waits; returns whether more may come."""
         while group := self._next_group():
-            self._rest += self._commits.write(group, self._is_pressed)
+            self._rest += self._commits.write(group, self._urgent.__len__)
             self._call_loop(_deliver, group)
         if not self._is_closing or self._groups or self._urgent:
             return True
@@ -461,9 +461,6 @@ class Writer:
             self._taken += count
             group += self._groups.popleft()
         return group
-
-    def _is_pressed(self) -> bool:
-        return bool(self._urgent)
 
     def _call_loop(self, function: Callable[..., None], *arguments: object) -> None:
         try:

@@ -97,15 +97,9 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
 def _same_part(decision: Decision) -> FetchCommit:
     """The commit for a selected part that has not changed, though the rest of the
     resource has."""
-    digest = _body_hash(decision)
+    digest = decision.understood.body_hash or body_hash(decision.fetched.body)
     polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)
-
-
-def _body_hash(decision: Decision) -> str:
-    """The body's hash; it is there already if the document was compared with the last
-    one."""
-    return decision.understood.body_hash or body_hash(decision.fetched.body)
 
 
 def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
@@ -146,7 +140,8 @@ def _polling(
         posting = count_posts(before.posting, news.new, before.last_success, fetched.at)
     return replace(
         succeeded(decision, news.notified),
-        body_hash=_body_hash(decision),
+        # It is there already if the document was compared with the last one.
+        body_hash=decision.understood.body_hash or body_hash(fetched.body),
         body_error="",
         unchanged=0,
         hints=document.hints,

@@ -182,9 +182,11 @@ def _match(
         there = _unique(
             attribute, [each for each in vanished if attribute(each) in wanted]
         )
-        for value, old_key in there.items():
-            if old_key not in taken:
-                matches[wanted[value]] = old_key
+        matches |= {
+            wanted[value]: old_key
+            for value, old_key in there.items()
+            if old_key not in taken
+        }
     return matches
 
 
