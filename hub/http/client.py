@@ -14,10 +14,16 @@ from hub.http.client_connections import (
     idle_limit,
 )
 from hub.http.dialling import Dialler, system_tls
-from hub.http.exchange import Answer, Purpose, Request
+from hub.http.exchange import (
+    Answer,
+    Purpose,
+    Request,
+    ServerAddress,
+    request_head,
+    target_of,
+)
 from hub.http.guard import DENIED_PORTS, AddressRange, Guard, parse_literal
 from hub.http.network_errors import TimedOut
-from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
 from hub.limits.fifo_semaphore import FifoSemaphore
 from hub.runtime.background import AsyncResource

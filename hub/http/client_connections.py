@@ -11,7 +11,7 @@ import ssl
 from collections import OrderedDict
 from typing import cast
 
-from hub.http.exchange import Request, ResponseLimits
+from hub.http.exchange import Request, ResponseLimits, ServerAddress
 from hub.http.network_errors import (
     BadAnswer,
     Blocked,
@@ -20,7 +20,6 @@ from hub.http.network_errors import (
     Unreachable,
     Untrusted,
 )
-from hub.http.request_head import ServerAddress
 from hub.http.resolver import AddressBlocked, LookupFailed
 from hub.http.response_parser import NOT_WHOLE, ResponseParser
 from protocols.http import RequestStage

@@ -11,10 +11,9 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from hub.http.client_connections import ClientConnection, not_connected
-from hub.http.exchange import RequestProgress
+from hub.http.exchange import RequestProgress, ServerAddress
 from hub.http.guard import Guard, parse_literal
 from hub.http.network_errors import TimedOut
-from hub.http.request_head import ServerAddress
 from hub.http.resolver import AddressBlocked, GuardedResolver
 from protocols.http import RequestStage
 

@@ -21,7 +21,7 @@ from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.core.sites.format_changes import page_keys, seen_as_pages
 from hub.http import BodyAllowance
 from hub.ingest.committer import Committer, StaleTarget
-from hub.ingest.document_reader import DocumentReader
+from hub.ingest.document_parser import DocumentReader
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
 from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import run_by_size

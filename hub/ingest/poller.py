@@ -23,8 +23,7 @@ from hub.core.schedule.poll_period import (
 from hub.core.sites.site_bounds import SiteBounds
 from hub.core.sites.site_formats import WALKS
 from hub.ingest.committer import Committer, Detector
-from hub.ingest.document_parser import Parser
-from hub.ingest.document_reader import DocumentReader
+from hub.ingest.document_parser import DocumentReader, Parser
 from hub.ingest.due_queue import Due
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.fetch_pipeline import FetchPipeline, draw_jitter

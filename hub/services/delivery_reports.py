@@ -15,8 +15,8 @@ from zlib import crc32
 from hub.delivery.notifications import Notifications, NotRenderable
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Request
+from hub.http.exchange import target_of
 from hub.http.network_errors import NetworkError
-from hub.http.request_head import target_of
 from protocols.model import Entry
 from protocols.websub.delivery import notification_id
 from storage.contract import Storage

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.core.news.document_bodies import part_body
+from hub.core.fetched import part_body
 from hub.core.status.feed_status import shown_status, track_status
 from hub.delivery.notifications import NotificationBody
 from hub.publishing.local_topics import LocalTopics

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 
 from hub import PRODUCT
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
+from hub.http.exchange import request_head, target_of
 from hub.http.network_errors import NetworkError, TimedOut
-from hub.http.request_head import request_head, target_of
 from hub.http.response_parser import AnswerHeaders
 from hub.publishing.local_topics import PLAYGROUND_PATH
 from hub.runtime.clock import Clock

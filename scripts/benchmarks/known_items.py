@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from hub.core.news.document_bodies import body_hash
+from hub.core.fetched import body_hash
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint

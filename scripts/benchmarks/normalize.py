@@ -21,7 +21,7 @@ import orjson
 from lxml import etree
 from msgspec import Struct
 
-from hub.core.news.document_bodies import body_hash
+from hub.core.fetched import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from protocols.feeds import parse
 from protocols.feeds.known_entries import KnownSlice, pack_known

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.ingest.committer import Committer, Detector
-from hub.ingest.document_parser import Parser
-from hub.ingest.document_reader import DocumentReader
+from hub.ingest.document_parser import DocumentReader, Parser
 from hub.ingest.fetch_pipeline import FetchPipeline
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.tracker import Tracker

@@ -29,7 +29,7 @@ from typing import NoReturn
 
 from hub.cli import COMMANDS
 from hub.http.dialling import system_tls
-from hub.ingest.document_reader import reader_name
+from hub.ingest.document_parser import reader_name
 from hub.runtime import failpoints
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from typing import TypedDict
 from msgspec import structs
 from msgspec.structs import replace
 
+from hub.core.fetched import body_hash, news_body, raw_body
 from hub.core.news.decision import Decision
-from hub.core.news.document_bodies import body_hash, news_body, raw_body
 from hub.core.news.entry_diff import (
     EntryDiff,
     EntryQuota,

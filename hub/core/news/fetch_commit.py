@@ -12,9 +12,8 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, ParseOutcome
+from hub.core.fetched import Fetched, ParseOutcome, body_hash
 from hub.core.news.decision import Decision
-from hub.core.news.document_bodies import body_hash
 from hub.core.push.hub_offers import hubs_of_header, offer_of, validator_of_header
 from hub.core.push.hub_trust import (
     NOTHING,

@@ -14,9 +14,8 @@ from datetime import datetime
 import orjson
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, ParseOutcome
+from hub.core.fetched import Fetched, ParseOutcome, body_hash, whole_body
 from hub.core.news.decision import Decision
-from hub.core.news.document_bodies import body_hash, whole_body
 from hub.core.news.fetch_commit import quiet_commit, succeeded
 from hub.core.schedule.posting_profile import count_change, posting_history
 from protocols.http import OCTET_STREAM

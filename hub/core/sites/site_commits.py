@@ -15,9 +15,8 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched
+from hub.core.fetched import Fetched, body_hash
 from hub.core.news.decision import Decision
-from hub.core.news.document_bodies import body_hash
 from hub.core.news.entry_diff import (
     FRESH_FOR,
     REBUILT_ENTRIES,

@@ -13,8 +13,8 @@ import pytest
 
 from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
 from hub.http.client_connections import ClientConnection, ConnectionPool
+from hub.http.exchange import ServerAddress, target_of
 from hub.http.network_errors import BadAnswer, NetworkError, TimedOut, Unreachable
-from hub.http.request_head import ServerAddress, target_of
 from tests.support.certificates import server_context, trusting_context
 from tests.support.http_server import Origin, ServerAnswer
 from tests.support.waiting import eventually

@@ -6,8 +6,8 @@ from itertools import product
 
 from yarl import URL
 
+from hub.http.exchange import target_of
 from hub.http.network_errors import Unreachable
-from hub.http.request_head import target_of
 
 HOSTS = ("a.example", "A.example", "a.example.", "1.2.3.4", "1.2.3", "[::1]", "u@b", "")
 PORTS = ("", ":80", ":443", ":8080", ":0", ":99999")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hub.core.news.known_slices import READER_BYTES
-from hub.ingest.document_parser import WorkerParser
-from hub.ingest.document_reader import name_of, reader_name
+from hub.ingest.document_parser import WorkerParser, name_of, reader_name
 from protocols.feeds import ParseContext
 from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint

@@ -15,10 +15,9 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, ParseOutcome
+from hub.core.fetched import Fetched, ParseOutcome, body_hash
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
-from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.schedule.poll_period import PollingRules
 from protocols.model import Entry, ParsedFeed
