@@ -38,7 +38,9 @@ class LogStore(Protocol):
 
         The feed's version tells: if somebody edits the feed between the fetch's target
         and its commit, the fetch is decided anew. The rarely changing part of the
-        polling state (see `FetchCommit`) is written only if it has changed.
+        polling state (see `FetchCommit`) is written only if it has changed. A commit
+        that finds nothing (`FetchCommit.is_quiet`) need not be durable: if it is lost,
+        the feed is fetched once more.
 
         Raises `BodyRequired`, with nothing applied, if there is news without a body and
         an as-is subscription to send it to; and `StaleQueries` if track queries were

@@ -8,13 +8,16 @@ derives from these tables (counters, listings, indexes) is made anew in the copy
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import msgspec
+
+from storage.records import Polling
+from storage.sqlite.polling_state import encode_hot
 
 Value: TypeAlias = Any
 """None, bool, int, float, str, bytes or a list of int."""
@@ -32,6 +35,11 @@ class ValueKind(StrEnum):
     """Of subscriptions, ascending."""
     REFERENCES = "refs"
     """To entries: pairs of 64-bit integers, the most significant byte first."""
+    FETCH_STATE = "state"
+    """What a fetch writes of a polling state: JSON of all `HOT_FIELDS`, in their order;
+    empty before the first."""
+    LATEST_POLLS = "polls"
+    """Each of 14 bytes, the latest last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +177,26 @@ _OF_FEEDS: Final = (
         " polling bytes",
         is_numbered=True,
     ),
-    _table("feed_hot", "feed_id", "feed_id int, polling bytes, recent_polls bytes"),
-    _table("earlier_polls", "feed_id", "feed_id int, polls bytes"),
     _table(
-        "schedule", "feed_id", "feed_id int, next_fetch int, is_active bool, pace int"
+        "feed_hot",
+        "feed_id",
+        "feed_id int, polling state, recent_polls polls",
+        postgres="(SELECT s.feed_id, s.polling, h.recent_polls FROM fetch_states s"
+        " JOIN feed_hot h ON h.feed_id = s.feed_id) s",
+    ),
+    _table(
+        "earlier_polls",
+        "feed_id",
+        "feed_id int, polls bytes",
+        postgres="(SELECT feed_id, string_agg(polls, ''::bytea ORDER BY turn) AS polls"
+        " FROM earlier_polls GROUP BY feed_id) e",
+    ),
+    _table(
+        "schedule",
+        "feed_id",
+        "feed_id int, next_fetch int, is_active bool, pace int",
+        postgres="(SELECT h.feed_id, h.next_fetch, f.state = 'active' AS is_active,"
+        " h.pace FROM feed_hot h JOIN feeds f ON f.id = h.feed_id) s",
     ),
     _table("host_holds", "host", "host text, until int"),
     _table("given_names", "feed_id", "feed_id int, title text, description text"),
@@ -360,6 +384,39 @@ _OF_PAGES: Final = (
 
 TABLES: Final[tuple[CopiedTable, ...]] = (*_OF_HUB, *_OF_FEEDS, *_OF_LOG, *_OF_PAGES)
 """In the order in which they are copied."""
+
+# --- values ---
+
+_pollings = msgspec.json.Decoder(Polling)
+
+
+def fetch_state(polling: bytes) -> bytes:
+    """In the one form that is compared: engines have members in other orders, or leave
+    some out."""
+    return encode_hot(_pollings.decode(polling)) if polling else b""
+
+
+Conversions: TypeAlias = Sequence[tuple[int, Callable[[Value], Value]]]
+"""Of a row's values, by their places."""
+
+
+def conversions_of(
+    table: CopiedTable, by_kind: Mapping[ValueKind, Callable[[Value], Value]]
+) -> Conversions:
+    return [
+        (place, by_kind[column.kind])
+        for place, column in enumerate(table.columns)
+        if column.kind in by_kind
+    ]
+
+
+def converted(row: Sequence[Value], conversions: Conversions) -> Values:
+    values = list(row)
+    for place, convert in conversions:
+        if values[place] is not None:
+            values[place] = convert(values[place])
+    return tuple(values)
+
 
 # --- rows ---
 

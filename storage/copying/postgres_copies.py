@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -27,8 +27,12 @@ from storage.copying.copied_tables import (
     CopiedTable,
     TableProgress,
     Value,
+    ValueKind,
     Values,
     batches_of,
+    conversions_of,
+    converted,
+    fetch_state,
 )
 from storage.copying.database_copy import CopiedHub, CopyOrigin
 from storage.errors import DatabaseUnusable, StorageError
@@ -38,13 +42,22 @@ from storage.postgres.feeds import fingerprint_credentials
 from storage.postgres.known_end import KnownEnd
 from storage.postgres.membership import TERM_SECONDS
 from storage.postgres.opening import explained, prepare_to_copy
+from storage.postgres.polling_state import FetchState, fetch_state_of, turned_polls
 from storage.postgres.rows import news_of, wanted_news_of
 from storage.postgres.schema import COPY_STATE
-from storage.records import Cursor, Format, Position, RecordKind, Updates
+from storage.records import (
+    Cursor,
+    Format,
+    Polling,
+    Position,
+    RecordKind,
+    Updates,
+)
 from storage.secrets import SecretBox, read_key
 from storage.sqlite.rows import decrypt_credentials
 
 _Connection = psycopg.Connection[tuple[Any, ...]]
+_Make = Callable[[Mapping[str, Value], SecretBox | None], Value]
 _ORIGIN: Final = ""
 _DERIVED: Final = "#derived"
 _PATIENCE: Final = TERM_SECONDS + 3
@@ -93,7 +106,10 @@ class PostgresTables:
                     f"SELECT {columns} FROM {table.postgres}{behind} ORDER BY {key}",
                     after or None,
                 )
-                yield from batches_of(table, cursor.fetchmany, tuple)
+                conversions = conversions_of(table, _FROM_POSTGRES)
+                yield from batches_of(
+                    table, cursor.fetchmany, lambda row: converted(row, conversions)
+                )
 
     def _read(self, sql: str, parameters: Sequence[Value] = ()) -> list[Any]:
         with self._reading():
@@ -230,8 +246,24 @@ class PostgresTarget(PostgresTables):
         with self._transaction() as connection:
             connection.execute("SET LOCAL synchronous_commit = off")
             if rows:
-                self._copy(connection, table, rows)
+                self._put(connection, table, rows)
             self._note(table.name, msgspec.msgpack.encode(progress))
+
+    def _put(
+        self, connection: _Connection, table: CopiedTable, rows: Sequence[Values]
+    ) -> None:
+        match table.name:
+            case "feed_hot":
+                for name, columns, made in fetch_state_rows(rows):
+                    _copy_rows(connection, name, columns, made)
+            case "earlier_polls":
+                columns = ("feed_id", "slot", "turn", "polls")
+                _copy_rows(connection, table.name, columns, poll_rows(rows))
+            case "schedule":
+                ids, times, _, paces = map(list, zip(*rows, strict=True))
+                connection.execute(_PUT_SCHEDULE, (ids, times, paces))
+            case _:
+                self._copy(connection, table, rows)
 
     def _copy(
         self, connection: _Connection, table: CopiedTable, rows: Sequence[Values]
@@ -246,19 +278,26 @@ class PostgresTarget(PostgresTables):
         places = [
             place
             for place, each in enumerate(table.columns)
-            if (table.name, each.name) not in _READ_AS
+            if (table.name, each.name) not in _NOT_WRITTEN
         ]
         names = [table.columns[place].name for place in places]
-        columns = ", ".join([*names, *(name for name, _ in own)])
-        with connection.cursor().copy(
-            f"COPY {table.name} ({columns}) FROM STDIN"
-        ) as to:
-            for row in rows:
-                values = [row[place] for place in places]
-                if own:
-                    named = dict(zip((c.name for c in table.columns), row, strict=True))
-                    values += [make(named, self._box) for _, make in own]
-                to.write_row(values)
+        names += [name for name, _ in own]
+        _copy_rows(connection, table.name, names, self._rows(table, rows, places, own))
+
+    def _rows(
+        self,
+        table: CopiedTable,
+        rows: Sequence[Values],
+        places: Sequence[int],
+        own: Sequence[tuple[str, _Make]],
+    ) -> Iterator[Sequence[Value]]:
+        names = [each.name for each in table.columns]
+        for row in rows:
+            values = [row[place] for place in places]
+            if own:
+                named = dict(zip(names, row, strict=True))
+                values += [make(named, self._box) for _, make in own]
+            yield values
 
     def derive(self, hub: CopiedHub) -> None:
         with self._transaction() as connection:
@@ -309,6 +348,18 @@ class PostgresTarget(PostgresTables):
             raise DatabaseUnusable(self.location, explained(error)) from error
         except psycopg.Error as error:
             raise write_failure(error) from error
+
+
+def _copy_rows(
+    connection: _Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Value]],
+) -> None:
+    statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with connection.cursor().copy(statement) as to:
+        for row in rows:
+            to.write_row(row)
 
 
 # --- opening ---
@@ -484,11 +535,21 @@ _MARK: Final = (
     "DELETE FROM page_sections",
 )
 _EMPTY: Final = (
-    "TRUNCATE feed_audience, feed_counts, subscription_counts, listings,"
+    "TRUNCATE feed_outcomes, feed_audience, feed_counts, subscription_counts, listings,"
     " listing_counts, " + ", ".join(each.name for each in TABLES),
     f"DELETE FROM {COPY_STATE}",
 )
+_PUT_SCHEDULE: Final = (
+    "UPDATE feed_hot h SET next_fetch = g.at, pace = g.pace"
+    " FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) g (id, at, pace)"
+    " WHERE h.feed_id = g.id"
+)
 _DERIVE: Final = (
+    "UPDATE feed_hot h SET version = f.version FROM feeds f"
+    " WHERE f.id = h.feed_id AND f.version <> 0",
+    "INSERT INTO schedule SELECT h.feed_id, h.next_fetch, f.state = 'active', h.pace"
+    " FROM feed_hot h JOIN feeds f ON f.id = h.feed_id",
+    "INSERT INTO schedule VALUES (0, 0, FALSE, 0) ON CONFLICT DO NOTHING",
     "INSERT INTO feed_audience SELECT f.id, count(s.id),"
     " count(s.id) FILTER (WHERE s.format = 'as-is'),"
     " count(s.id) FILTER (WHERE s.format = 'by-topic')"
@@ -555,9 +616,12 @@ _FRESH: Final = sum(
     for is_superseded in (False, True)
 )
 _READ_AS: Final[Mapping[tuple[str, str], str]] = {
-    ("records", "any_fresh"): f"(news & {_FRESH}) <> 0"
+    ("records", "any_fresh"): f"(news & {_FRESH}) <> 0",
+    ("feeds", "version"): "(SELECT h.version::bigint FROM feed_hot h"
+    " WHERE h.feed_id = feeds.id)",
 }
-"""What is no column of its own."""
+"""What is elsewhere, or no column of its own."""
+_NOT_WRITTEN: Final = {("records", "any_fresh")}
 
 
 def _news(row: Mapping[str, Value], box: SecretBox | None) -> Value:
@@ -591,10 +655,41 @@ def _is_of_hub(row: Mapping[str, Value], box: SecretBox | None) -> Value:
     return bool(msgspec.json.decode(row["event"]).get("condition"))
 
 
-_Make = Callable[[Mapping[str, Value], SecretBox | None], Value]
 _OWN: Final[Mapping[str, Sequence[tuple[str, _Make]]]] = {
     "feeds": (("credentials_hash", _credentials_hash),),
     "records": (("news", _news),),
     "event_queue": (("is_of_hub", _is_of_hub),),
     "subscriptions": (("secret_hash", _secret_hash), ("wants", _wants)),
 }
+
+# --- rows that are kept otherwise ---
+
+_FROM_POSTGRES: Final = {
+    ValueKind.FETCH_STATE: fetch_state,
+    ValueKind.LATEST_POLLS: turned_polls,
+}
+_pollings: Final = msgspec.json.Decoder(Polling)
+_EIGHT_POLLS: Final = 112
+
+
+def fetch_state_rows(
+    rows: Sequence[Values],
+) -> Iterator[tuple[str, Sequence[str], list[Values]]]:
+    """The rows of ``feed_hot`` of other engines, as tables, their columns and rows. The
+    schedule follows."""
+    states: list[Values] = []
+    outcomes: list[Values] = []
+    for feed_id, polling, polls in rows:
+        state = fetch_state_of(_pollings.decode(polling) if polling else Polling())
+        outcome, *numbers = state
+        outcomes.append((feed_id, outcome if polling else b""))
+        states.append((feed_id, *numbers, turned_polls(polls), 0))
+    columns = ("feed_id", *FetchState._fields[1:], "recent_polls", "next_fetch")
+    yield "feed_outcomes", ("feed_id", "polling"), outcomes
+    yield "feed_hot", columns, states
+
+
+def poll_rows(rows: Sequence[Values]) -> Iterator[Values]:
+    for feed_id, polls in rows:
+        for turn, begin in enumerate(range(0, len(polls), _EIGHT_POLLS)):
+            yield feed_id, turn, turn, polls[begin : begin + _EIGHT_POLLS]

@@ -21,6 +21,9 @@ from storage.copying.copied_tables import (
     ValueKind,
     Values,
     batches_of,
+    conversions_of,
+    converted,
+    fetch_state,
 )
 from storage.copying.database_copy import CopiedHub, CopyOrigin
 from storage.errors import DatabaseUnusable, StorageFull
@@ -84,13 +87,13 @@ class SqliteTables:
         rows = self._connection.execute(
             f"SELECT {columns} FROM {table.sqlite}{behind} ORDER BY {key}", after
         )
-        conversions = _conversions(table, _FROM_SQLITE)
+        conversions = conversions_of(table, _FROM_SQLITE)
 
         def fetch(count: int) -> list[tuple[Value, ...]]:
             with self._reading():
                 return rows.fetchmany(count)
 
-        yield from batches_of(table, fetch, lambda row: _converted(row, conversions))
+        yield from batches_of(table, fetch, lambda row: converted(row, conversions))
 
     def _read(self, sql: str, parameters: Sequence[Value] = ()) -> list[Any]:
         with self._reading():
@@ -165,11 +168,11 @@ class SqliteTarget(SqliteTables):
     def write(
         self, table: CopiedTable, rows: Sequence[Values], progress: TableProgress
     ) -> None:
-        conversions = _conversions(table, _TO_SQLITE)
+        conversions = conversions_of(table, _TO_SQLITE)
         with self._writing(), self._transaction():
             self._connection.executemany(
                 _write_statement(table),
-                [_converted(each, conversions) for each in rows],
+                [converted(each, conversions) for each in rows],
             )
             _note(self._connection, table.name, msgspec.msgpack.encode(progress))
 
@@ -402,30 +405,12 @@ _FROM_SQLITE: Final[Mapping[ValueKind, Callable[[Value], Value]]] = {
     ValueKind.TEXT: _without_nul,
     ValueKind.IDS: unpack_ids,
     ValueKind.REFERENCES: _swapped,
+    ValueKind.FETCH_STATE: fetch_state,
 }
 _TO_SQLITE: Final[Mapping[ValueKind, Callable[[Value], Value]]] = {
     ValueKind.IDS: pack_ids,
     ValueKind.REFERENCES: _swapped,
 }
-_Conversions = Sequence[tuple[int, Callable[[Value], Value]]]
-
-
-def _conversions(
-    table: CopiedTable, by_kind: Mapping[ValueKind, Callable[[Value], Value]]
-) -> _Conversions:
-    return [
-        (place, by_kind[column.kind])
-        for place, column in enumerate(table.columns)
-        if column.kind in by_kind
-    ]
-
-
-def _converted(row: Sequence[Value], conversions: _Conversions) -> Values:
-    values = list(row)
-    for place, convert in conversions:
-        if values[place] is not None:
-            values[place] = convert(values[place])
-    return tuple(values)
 
 
 def _write_statement(table: CopiedTable) -> str:

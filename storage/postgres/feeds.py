@@ -17,6 +17,7 @@ import msgspec
 from storage.errors import NotFound
 from storage.postgres.connections import Connections, Row
 from storage.postgres.control import PostgresControl
+from storage.postgres.polling_state import turned_polls
 from storage.records import (
     ALL_SHARDS,
     PACES,
@@ -85,16 +86,21 @@ _ORDER: Final = "lateness DESC, next_fetch, feed_id"
 def _due(places: frozenset[Pace]) -> str:
     ranges = " UNION ALL ".join(_range(pace, pace in places) for pace in range(PACES))
     return (
-        "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
+        "(SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
         " s.next_fetch, s.pace FROM (SELECT feed_id, next_fetch, pace,"
         " (%(now)s - next_fetch)::double precision / (1 << pace) AS lateness"
         f" FROM ({ranges}) r ORDER BY {_ORDER} LIMIT %(limit)s) s"
-        f" JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER}"
+        f" JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER})"
+        f" UNION ALL SELECT NULL, '', 0, 0 WHERE NOT {_IS_WHOLE}"
     )
 
 
+_IS_WHOLE: Final = "EXISTS (SELECT 1 FROM schedule WHERE feed_id = 0)"
+"""False after a crash of the server, until the schedule is restored: it is no part of
+what the server logs."""
 _NEXT_DUE: Final = (
-    f"SELECT min(first) FROM ({' UNION ALL '.join(map(_first, range(PACES)))}) f"
+    f"SELECT {_IS_WHOLE}, min(first)"
+    f" FROM ({' UNION ALL '.join(map(_first, range(PACES)))}) f"
 )
 OLDEST_DUE: Final = (
     f"(SELECT min(first) FROM ({' UNION ALL '.join(map(_oldest, range(PACES)))}) f)"
@@ -141,13 +147,13 @@ JOIN LATERAL (SELECT f.polling FROM feeds f
     ORDER BY f.id LIMIT 1) p ON TRUE ORDER BY n
 """
 """Picks the first feed of each of so many equal ranges of ids."""
-_DEFER: Final = """
-UPDATE schedule s SET next_fetch = g.at
-FROM (SELECT DISTINCT ON (m.id) m.id, m.at
-    FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY m (id, at, place)
-    ORDER BY m.id, m.place DESC) g
-WHERE s.feed_id = g.id
+_POLLS: Final = """
+SELECT p.feed_id, coalesce((SELECT string_agg(e.polls, ''::bytea ORDER BY e.turn)
+    FROM earlier_polls e WHERE e.feed_id = p.feed_id), ''), p.recent_polls
+FROM feed_hot p WHERE p.feed_id = ANY(%s)
 """
+_RESTORED_AT_ONCE: Final = 50_000
+"""Feeds; so many do not keep others waiting for long."""
 
 
 class PostgresFeeds:
@@ -288,18 +294,35 @@ class PostgresFeeds:
         parameters: dict[str, object] = {"now": now, "limit": limit}
         for pace, (at, feed_id) in after.items():
             parameters |= {f"at_{pace}": at, f"feed_{pace}": feed_id}
-        rows = await self._connections.all(_due(frozenset(after)), parameters)
+        sql = _due(frozenset(after))
+        rows = await self._connections.all(sql, parameters)
+        if rows and rows[-1][0] is None:
+            await self._restore_schedule()
+            rows = await self._connections.all(sql, parameters)
         return [read_due(row) for row in rows]
 
     async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
-        row = await self._connections.first(_NEXT_DUE)
-        return from_milliseconds_or_none(row[0] if row else None)
+        ((is_whole, first),) = await self._connections.all(_NEXT_DUE)
+        if not is_whole:
+            await self._restore_schedule()
+            ((_, first),) = await self._connections.all(_NEXT_DUE)
+        return from_milliseconds_or_none(first)
+
+    async def _restore_schedule(self) -> None:
+        after: int | None = 0
+        while after is not None:
+            ((after,),) = await self._connections.write(
+                "SELECT restore_schedule(%s, %s)", (after, _RESTORED_AT_ONCE)
+            )
 
     def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
-        return self._defer([feed_id for feed_id, _ in moves], [at for _, at in moves])
+        return self._defer(dict(moves))
 
-    async def _defer(self, ids: list[FeedId], times: list[datetime]) -> None:
-        await self._connections.write(_DEFER, (ids, times))
+    async def _defer(self, times: Mapping[FeedId, datetime]) -> None:
+        await self._connections.write(
+            "SELECT put_next_fetches(%s::bigint[], %s::bigint[])",
+            ([*times], [*times.values()]),
+        )
 
     async def hold_hosts(
         self, holds: Sequence[tuple[str, datetime]], now: datetime
@@ -319,6 +342,7 @@ class PostgresFeeds:
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float
     ) -> int:
+        await self.next_due()  # restores the schedule, if need be
         ((number,),) = await self._connections.write(
             "SELECT spread_overdue(%s, %s, %s)",
             (now, longest.total_seconds(), float(per_second)),
@@ -330,21 +354,18 @@ class PostgresFeeds:
         return [read_target(row, self._box) for row in rows]
 
     async def polls(self, feed_id: FeedId) -> list[Poll]:
-        row = await self._connections.first(
-            "SELECT coalesce(e.polls, '') || p.recent_polls FROM feed_hot p"
-            " LEFT JOIN earlier_polls e ON e.feed_id = p.feed_id WHERE p.feed_id = %s",
-            (feed_id,),
-        )
-        return unpack_polls(row[0]) if row else []
+        found = await self._polls([feed_id])
+        return unpack_polls(found.get(feed_id, b""))
 
     async def last_failures(self, ids: Sequence[FeedId]) -> dict[FeedId, Poll]:
-        rows = await self._connections.all(
-            "SELECT p.feed_id, coalesce(e.polls, '') || p.recent_polls FROM feed_hot p"
-            " LEFT JOIN earlier_polls e ON e.feed_id = p.feed_id"
-            " WHERE p.feed_id = ANY(%s)",
-            (list(ids),),
-        )
-        return last_failures({FeedId(id): polls for id, polls in rows})
+        return last_failures(await self._polls(ids))
+
+    async def _polls(self, ids: Sequence[FeedId]) -> dict[FeedId, bytes]:
+        rows = await self._connections.all(_POLLS, (list(ids),))
+        return {
+            FeedId(feed_id): earlier + turned_polls(latest)
+            for feed_id, earlier, latest in rows
+        }
 
     async def postings(self, limit: int) -> list[Posting]:
         rows = await self._connections.all(_POSTINGS, {"limit": limit})

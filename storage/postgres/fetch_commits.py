@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from storage.postgres.polling_state import fetch_state_of
 from storage.postgres.rows import news_of
-from storage.records import FetchCommit, RecordKind, SiteWrite
+from storage.records import FetchCommit, Pace, RecordKind, SiteWrite, pace_of
+from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.fetch_commits import (
     EncodedCommit,
     EncodedEntry,
     PlainValues,
     encode_commit,
 )
+from storage.sqlite.polling_state import encode_cold
+from storage.sqlite.polls import pack_poll
 from storage.sqlite.rows import hash_key
 from storage.subscription_filter import DOCUMENT_KINDS
 
+_ELSEWHERE: Final = ("id", "hot")
+"""What has another name here, or another form."""
 _NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
@@ -41,7 +47,8 @@ def _unit(fetch: FetchCommit, encoded: EncodedCommit) -> dict[str, Any]:
         if record.kind in DOCUMENT_KINDS
     ]
     found: dict[str, Any] = {
-        **{name: each for name, each in encoded.feed.items() if name != "id"},
+        **{name: each for name, each in encoded.feed.items() if name not in _ELSEWHERE},
+        **fetch_state_of(fetch.polling)._asdict(),
         "feed_id": encoded.feed_id,
         "at": encoded.at,
         "state": turn.get("state"),
@@ -124,3 +131,39 @@ def _site(site: SiteWrite) -> dict[str, Any]:
             for each in site.pages
         ],
     }
+
+
+# --- commits without news ---
+
+
+class QuietCommit(NamedTuple):
+    """The parameters of ``commit_quiet`` for one of them."""
+
+    feed_id: int
+    version: int | None  # that it was decided on; None: of any
+    next_fetch: int
+    pace: Pace
+    poll: bytes | None
+    outcome: bytes
+    last_fetch: int | None
+    fresh_for: int
+    period: float
+    price: float
+    velocity: float
+    unchanged: int
+    cold: bytes | None  # None: unchanged
+    fetch_url: str
+
+
+def encode_quiet_commit(fetch: FetchCommit) -> QuietCommit:
+    polling = fetch.polling
+    return QuietCommit(
+        fetch.feed_id,
+        fetch.version,
+        to_milliseconds(fetch.next_fetch),
+        pace_of(polling.period),
+        None if fetch.poll is None else pack_poll(fetch.poll),
+        *fetch_state_of(polling),
+        encode_cold(polling) if fetch.changes_cold else None,
+        polling.fetch_url,
+    )

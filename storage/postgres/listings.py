@@ -186,7 +186,7 @@ def _bounds(search: ListingSearch) -> dict[str, Bound]:
     A number that is missing there counts as 0.
     """
     bounds = {
-        "polling_number(h.polling, 'velocity')": search.velocity,
+        "h.velocity": search.velocity,
         "g.popularity": search.popularity,
         "polling_number(f.polling, 'bozo_rank')": search.bozo_rank,
         "g.porn_rank": search.porn_rank,

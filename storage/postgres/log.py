@@ -11,7 +11,11 @@ from typing import Final
 from storage.errors import BodyRequired, StaleQueries
 from storage.postgres.connections import Connections, Row
 from storage.postgres.deliveries import FollowingClaims
-from storage.postgres.fetch_commits import encode_unit
+from storage.postgres.fetch_commits import (
+    QuietCommit,
+    encode_quiet_commit,
+    encode_unit,
+)
 from storage.postgres.rows import RECORD, read_stored_record, unpack_references
 from storage.postgres.write_lanes import WriteLane
 from storage.records import (
@@ -32,11 +36,7 @@ from storage.records import (
     StoredBody,
     StoredEntry,
 )
-from storage.sqlite.fetch_commits import (
-    QuietCommit,
-    encode_quiet,
-    encode_values,
-)
+from storage.sqlite.fetch_commits import encode_values
 from storage.sqlite.log import LARGE_BYTES, MANY_ENTRIES
 from storage.sqlite.log_end import LogEnd
 from storage.sqlite.rows import ENTRY, read_entry
@@ -51,9 +51,13 @@ QUIET_PAUSE: Final = 0.01
 _POLL: Final = 0.2
 """Seconds between two checks whether another hub has appended something."""
 _QUIET: Final = (
-    "SELECT commit_quiet(%s::bigint[], %s::bytea[], %s::bytea[], %s::text[],"
-    " %s::bigint[], %s::bigint[], %s::bytea[], %s::bigint[])"
+    "SELECT c.place, c.version, set_config('synchronous_commit', 'off', TRUE)"
+    " FROM commit_quiet(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],"
+    " %s::bytea[], %s::bytea[], %s::bigint[], %s::bigint[], %s::float8[],"
+    " %s::float8[], %s::float8[], %s::bigint[], %s::bytea[], %s::text[]) c"
 )
+"""Nobody waits for the server's disk: what a crash of the server takes away is polled
+once more."""
 _POSITION_BEFORE: Final = """
 WITH RECURSIVE search (low, high, moment) AS (
     SELECT (SELECT min(position) FROM kept_records),
@@ -116,7 +120,7 @@ class PostgresLog:
 
     async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         if fetch.is_quiet:
-            return await self._quiet.submit(encode_quiet(fetch))
+            return await self._quiet.submit(encode_quiet_commit(fetch))
         unit = await _encode(fetch)
         terms = self._claims.ask() if fetch.records else None
         outcome, first, last, version = await self._news.submit(
@@ -154,10 +158,13 @@ class PostgresLog:
     async def _commit_quiet(
         self, commits: Sequence[QuietCommit]
     ) -> Sequence[CommitOutcome]:
-        hot, cold, urls, times, paces, polls, ids, versions = zip(*commits, strict=True)
-        columns = map(list, (ids, hot, cold, urls, times, paces, polls, versions))
-        ((found,),) = await self._connections.write(_QUIET, tuple(columns))
-        return [_quiet_outcome(each) for each in found]
+        by_feed = sorted(range(len(commits)), key=lambda place: commits[place].feed_id)
+        columns = zip(*(commits[place] for place in by_feed), strict=True)
+        found = await self._connections.write(_QUIET, [*map(list, columns)])
+        outcomes: list[CommitOutcome] = [NotStored.GONE] * len(commits)
+        for place, version, _ in found:
+            outcomes[by_feed[place - 1]] = _quiet_outcome(version)
+        return outcomes
 
     async def end(self) -> Cursor:
         row = await self._connections.first("SELECT epoch, head FROM log_head")
@@ -286,7 +293,7 @@ class PostgresLog:
 
 
 def _feed_of(commit: QuietCommit) -> int:
-    return commit[-2]
+    return commit.feed_id
 
 
 def _quiet_outcome(version: int | None) -> CommitOutcome:

@@ -6,31 +6,35 @@ clock has gone back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Final
 
 import msgspec
 
 from storage.clock_steps import NOTICED, FeedTimes, capped_times, correct_times
 from storage.postgres.connections import Connections
+from storage.postgres.polling_state import fetch_state_of
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
-from storage.sqlite.polling_state import encode_cold, encode_hot
+from storage.sqlite.polling_state import encode_cold
 from storage.sqlite.time_columns import TIME_COLUMNS
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_TABLES: Final[Mapping[str, str]] = {
-    "dead": "dead_letters",
-    "meta": "hub",
-    "standings": "feed_statistics",
-    "stragglers": "retries",
+_TABLES: Final[Mapping[str, Sequence[str]]] = {
+    "dead": ("dead_letters",),
+    "meta": ("hub",),
+    "schedule": ("schedule", "feed_hot"),
+    "standings": ("feed_statistics",),
+    "stragglers": ("retries",),
 }
-"""Tables that have another name than in SQLite."""
+"""Tables that have another name than in SQLite, or a second one."""
 _OF_SERVER: Final = frozenset({("chunks", "due")})
 """Times of the server's clock, which no hub's clock moves."""
 _PUT_FEEDS: Final = (
-    "SELECT put_feed_times(%s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[])"
+    "SELECT correct_feeds(%s::bigint[], %s::bytea[], %s::bigint[], %s::bigint[],"
+    " %s::bytea[], %s::bigint[])"
 )
 _PUT_PUSHES: Final = (
     "UPDATE pushes p SET record = g.record"
@@ -65,8 +69,9 @@ async def note_time(
 def _statements(now: datetime, back: timedelta) -> Iterator[str]:
     """SQL that corrects times; ``$1``: the time, ``$2``: milliseconds it went back."""
     for name, columns in TIME_COLUMNS.items():
-        table = _TABLES.get(name, name)
-        for column, limit in columns.items():
+        for table, (column, limit) in product(
+            _TABLES.get(name, (name,)), columns.items()
+        ):
             if (table, column) in _OF_SERVER:
                 continue
             if limit is None or (limit.is_sought and not back):
@@ -98,18 +103,21 @@ async def _correct_feeds(
         )
         right = correct_times(found, now, back)
         if right != found:
-            is_other = right.polling != found.polling
-            changed.append(
-                (
-                    feed_id,
-                    encode_hot(right.polling) if is_other else None,
-                    encode_cold(right.polling) if is_other else None,
-                    right.next_fetch,
-                )
-            )
+            changed.append(_correction(feed_id, found, right))
     if changed:
         columns = [list(each) for each in zip(*changed, strict=True)]
         await connections.write(_PUT_FEEDS, columns)
+
+
+def _correction(feed_id: int, found: FeedTimes, right: FeedTimes) -> tuple[object, ...]:
+    """Parameters of ``correct_feeds`` for one feed."""
+    if right.polling == found.polling:
+        return feed_id, None, None, None, None, right.next_fetch
+    state = fetch_state_of(right.polling)
+    return (
+        *(feed_id, state.outcome, state.last_fetch, state.fresh_for),
+        *(encode_cold(right.polling), right.next_fetch),
+    )
 
 
 async def _correct_pushes(now: datetime, connections: Connections) -> None:

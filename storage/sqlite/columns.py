@@ -12,13 +12,13 @@ from typing import Final
 
 import msgspec
 
-_START = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def to_milliseconds(time: datetime) -> int:
     """The millisecond that the time lies in: rounded down, also before 1970."""
-    since = time - _START  # only its days can be negative
+    since = time - EPOCH  # only its days can be negative
     milliseconds = since.seconds * 1_000 + since.microseconds // 1_000
     return since.days * 86_400_000 + milliseconds
 
@@ -28,7 +28,7 @@ def to_milliseconds_or_none(time: datetime | None) -> int | None:
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
-    return _START + milliseconds * _MILLISECOND
+    return EPOCH + milliseconds * _MILLISECOND
 
 
 def from_milliseconds_or_none(milliseconds: int | None) -> datetime | None:

@@ -6,6 +6,7 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from storage.copying.copied_tables import TABLES, CopiedColumn, CopiedTable, ValueKind
-from storage.records import Format, RecordKind, Updates
+from storage.records import Format, Polling, RecordKind, Updates
 from storage.secrets import SecretBox, key_path, read_key
 from storage.sqlite import open_database
+from storage.sqlite.polling_state import encode_hot
 
 FIRST: Final = 3
 """The lowest id: two accounts are always there."""
@@ -24,8 +26,33 @@ HEAD: Final = FIRST + ROWS - 1
 _NUMBERS: Final = (0.1, 86_400.0, -2.5)
 _TEXTS: Final = ("", "Grüße, 世界 🎉", "two\nlines\t\\N 'quoted'")
 _EVENT: Final = msgspec.json.encode({"type": "feed.dead", "at": "2026-01-01T00:00:00Z"})
+_AT: Final = datetime(2026, 1, 1, 12, 30, 15, 123_456, tzinfo=UTC)
+_FETCH_STATES: Final = (
+    b"",
+    encode_hot(
+        Polling(
+            period=1 / 3,
+            last_fetch=_AT,
+            last_success=_AT,
+            last_parse=_AT,
+            fresh_until=_AT + timedelta(hours=1),
+            code=304,
+        )
+    ),
+    encode_hot(
+        Polling(
+            price=1e300,
+            last_fetch=_AT,
+            last_parse=_AT - timedelta(days=1),
+            fresh_until=_AT + timedelta(microseconds=1),
+            error=_TEXTS[2],
+            unchanged=7,
+        )
+    ),
+)
 _MADE_OF_OTHERS: Final = (
     "UPDATE accounts SET notified = id * 7 WHERE id > 3",
+    "UPDATE schedule SET is_active = 1",
     "UPDATE page_sections SET withdrawals = 4 WHERE name <> ''",
     "UPDATE fanouts SET is_next = 1, turn = position + 40",
     "UPDATE search_state SET days = 30",
@@ -80,12 +107,22 @@ def _values(column: CopiedColumn, box: SecretBox) -> Iterator[Any]:
                 yield number % 2
             case ValueKind.BYTES:
                 yield b"{}" if column.name in ("status", "record") else bytes([number])
-            case ValueKind.IDS:
-                yield f"[{number},{number + 1}]"
-            case ValueKind.REFERENCES:
-                yield struct.pack("<qq", number, number << 1 | number % 2)
             case ValueKind.TEXT:
                 yield _text(column.name, number, text, box)
+            case kind:
+                yield _packed(kind, number)
+
+
+def _packed(kind: ValueKind, number: int) -> Any:
+    match kind:
+        case ValueKind.IDS:
+            return f"[{number},{number + 1}]"
+        case ValueKind.REFERENCES:
+            return struct.pack("<qq", number, number << 1 | number % 2)
+        case ValueKind.FETCH_STATE:
+            return _FETCH_STATES[number - FIRST]
+        case ValueKind.LATEST_POLLS:
+            return bytes(range(14 * (number - FIRST)))
 
 
 def _text(name: str, number: int, text: str, box: SecretBox) -> str:

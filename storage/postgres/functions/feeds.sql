@@ -59,7 +59,8 @@ BEGIN
     VALUES (given_url, given_state, is_private, given_category, given_title, '', now,
         '', encrypted, fingerprint, resource, page)
     RETURNING id INTO added;
-    INSERT INTO feed_hot (feed_id) VALUES (added);
+    INSERT INTO feed_hot (feed_id, next_fetch) VALUES (added, now);
+    INSERT INTO feed_outcomes (feed_id) VALUES (added);
     INSERT INTO feed_audience (feed_id) VALUES (added);
     INSERT INTO schedule VALUES (added, now, given_state = 'active', 11);
     RETURN added;
@@ -109,21 +110,32 @@ CREATE OR REPLACE FUNCTION add_again(
 -- Add a known feed again. Its next fetch stays: this is no reason to fetch early. A
 -- removed feed keeps all it had, but counts as not fetched yet: it may have changed.
 BEGIN
-    UPDATE feeds SET state = 'active', turned_at = now, version = version + 1
+    UPDATE feeds SET state = 'active', turned_at = now
         WHERE id = known AND state IN ('gone', 'dead');
+    IF FOUND THEN
+        PERFORM raise_version(known);
+    END IF;
     UPDATE feeds SET
         private = is_private OR credentials <> '' OR encrypted <> '',
         category = CASE given_category WHEN '' THEN category ELSE given_category END,
         credentials = CASE encrypted WHEN '' THEN credentials ELSE encrypted END,
         credentials_hash =
             CASE encrypted WHEN '' THEN credentials_hash ELSE fingerprint END,
-        state = 'active', turned_at = now, removed_at = NULL, version = version + 1
+        state = 'active', turned_at = now, removed_at = NULL
         WHERE id = known AND state = 'removed';
     IF FOUND THEN
-        UPDATE feed_hot SET polling = without_keys(polling, ARRAY['last_fetch'])
-            WHERE feed_id = known;
+        PERFORM raise_version(known);
+        UPDATE feed_outcomes SET polling = convert_to(
+            (convert_from(polling, 'UTF8')::jsonb || '{"last_fetch": null}')::text, 'UTF8')
+            WHERE feed_id = known AND polling <> '';
     END IF;
 END $$;
+
+CREATE OR REPLACE FUNCTION raise_version(feed bigint) RETURNS void LANGUAGE sql AS $$
+-- From now on a fetch that was decided before is stale. The row of the feed itself is
+-- locked before.
+UPDATE feed_hot SET version = version + 1 WHERE feed_id = feed;
+$$;
 
 CREATE OR REPLACE FUNCTION edit_feed(
     wanted bigint, is_private boolean, given_category text, given_period double precision,
@@ -139,11 +151,12 @@ BEGIN
         private = coalesce(is_private, f.private)
             OR coalesce(encrypted, f.credentials) <> '',
         category = coalesce(given_category, f.category),
-        own_period = coalesce(given_period, f.own_period), version = f.version + 1
+        own_period = coalesce(given_period, f.own_period)
         WHERE f.id = wanted AND f.state <> 'removed';
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    PERFORM raise_version(wanted);
     PERFORM hold_audience();
     IF given_url IS NOT NULL THEN
         PERFORM move_feed(wanted, given_url, resource, page, now);
@@ -171,9 +184,10 @@ BEGIN
         turned_at = CASE WHEN state IN ('gone', 'dead') THEN now ELSE turned_at END,
         state = CASE WHEN state IN ('gone', 'dead') THEN 'active' ELSE state END
         WHERE id = wanted;
-    UPDATE feed_hot SET polling = without_keys(polling, ARRAY['gone_sightings',
+    UPDATE feed_outcomes SET polling = without_keys(polling, ARRAY['gone_sightings',
         'missing_sightings', 'missing_since', 'retry_after', 'fresh_until'])
         WHERE feed_id = wanted;
+    UPDATE feed_hot SET fresh_for = -1, next_fetch = now WHERE feed_id = wanted;
     UPDATE schedule SET next_fetch = now WHERE feed_id = wanted;
 END $$;
 
@@ -188,12 +202,15 @@ BEGIN
         RETURN;
     END IF;
     PERFORM hold_audience();
-    UPDATE feeds SET state = given_state, version = version + 1,
+    PERFORM raise_version(wanted);
+    UPDATE feeds SET state = given_state,
         turned_at = CASE state WHEN given_state THEN turned_at ELSE now END,
         removed_at = CASE given_state WHEN 'removed' THEN coalesce(removed_at, now) END
         WHERE id = wanted;
-    UPDATE schedule SET next_fetch = given_fetch
-        WHERE feed_id = wanted AND given_fetch IS NOT NULL;
+    IF given_fetch IS NOT NULL THEN
+        UPDATE feed_hot SET next_fetch = given_fetch WHERE feed_id = wanted;
+        UPDATE schedule SET next_fetch = given_fetch WHERE feed_id = wanted;
+    END IF;
     RETURN QUERY SELECT v, former = 'track' AND given_state <> 'track'
         FROM stored_feeds v WHERE v.id = wanted;
 END $$;
@@ -206,16 +223,47 @@ DECLARE
     number bigint;
 BEGIN
     CREATE TEMP TABLE overdue ON COMMIT DROP AS
-        SELECT s.feed_id, polling_number(p.polling, 'period') AS period,
-            row_number() OVER (ORDER BY s.feed_id) AS place
-        FROM schedule s JOIN feed_hot p ON p.feed_id = s.feed_id
-        WHERE s.is_active AND s.next_fetch < now AND p.polling <> '';
+        SELECT s.feed_id, h.period, row_number() OVER (ORDER BY s.feed_id) AS place
+        FROM schedule s JOIN feed_hot h ON h.feed_id = s.feed_id
+        WHERE s.is_active AND s.next_fetch < now AND h.last_fetch IS NOT NULL;
     GET DIAGNOSTICS number = ROW_COUNT;
-    UPDATE schedule s SET next_fetch = now + floor(1000
+    UPDATE feed_hot h SET next_fetch = now + floor(1000
         * least(o.period, longest, number / per_second)
         * (o.place * 2654435769 % 4294967296) / 4294967296.0)::bigint
-        FROM overdue o WHERE o.feed_id = s.feed_id;
+        FROM overdue o WHERE o.feed_id = h.feed_id;
+    UPDATE schedule s SET next_fetch = h.next_fetch
+        FROM overdue o JOIN feed_hot h ON h.feed_id = o.feed_id
+        WHERE s.feed_id = o.feed_id;
     RETURN number;
+END $$;
+
+CREATE OR REPLACE FUNCTION put_next_fetches(ids bigint[], times bigint[]) RETURNS void
+LANGUAGE sql AS $$
+UPDATE feed_hot h SET next_fetch = g.at
+    FROM unnest(ids, times) g (id, at) WHERE h.feed_id = g.id;
+UPDATE schedule s SET next_fetch = g.at
+    FROM unnest(ids, times) g (id, at) WHERE s.feed_id = g.id;
+$$;
+
+CREATE OR REPLACE FUNCTION restore_schedule(after bigint, most bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+-- Fill the schedule of at most so many feeds behind one; returns the last of them, NULL
+-- when it is whole. Meanwhile nobody else writes it, so what is missing is as it was
+-- committed.
+DECLARE
+    last bigint;
+BEGIN
+    LOCK TABLE schedule IN SHARE ROW EXCLUSIVE MODE;
+    SELECT max(feed_id) INTO last FROM (SELECT feed_id FROM feed_hot
+        WHERE feed_id > after ORDER BY feed_id LIMIT most) h;
+    INSERT INTO schedule SELECT h.feed_id, h.next_fetch, f.state = 'active', h.pace
+        FROM feed_hot h JOIN feeds f ON f.id = h.feed_id
+        WHERE h.feed_id > after AND h.feed_id <= last AND f.id > after AND f.id <= last
+        ON CONFLICT (feed_id) DO NOTHING;
+    IF last IS NULL THEN
+        INSERT INTO schedule VALUES (0, 0, FALSE, 0) ON CONFLICT (feed_id) DO NOTHING;
+    END IF;
+    RETURN last;
 END $$;
 
 CREATE OR REPLACE FUNCTION hold_hosts(hosts text[], times bigint[], now bigint)
@@ -271,7 +319,7 @@ BEGIN
         'inventories', 'raw_documents', 'site_pages', 'site_states', 'page_feeds',
         'page_origins', 'page_shown', 'schedule', 'track_queries', 'feed_statistics',
         'feed_links', 'pushes', 'push_callbacks', 'given_names', 'awaited_errors',
-        'earlier_polls', 'feed_hot', 'feed_audience'] LOOP
+        'earlier_polls', 'feed_hot', 'feed_outcomes', 'feed_audience'] LOOP
         EXECUTE format('DELETE FROM %I WHERE feed_id = $1', name) USING wanted;
     END LOOP;
     DELETE FROM feeds WHERE id = wanted;

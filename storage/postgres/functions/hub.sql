@@ -95,15 +95,23 @@ BEGIN
     RETURN told;
 END $$;
 
-CREATE OR REPLACE FUNCTION put_feed_times(
-    ids bigint[], hot bytea[], cold bytea[], times bigint[]
+CREATE OR REPLACE FUNCTION correct_feeds(
+    ids bigint[], outcomes bytea[], fetched bigint[], fresh bigint[], cold bytea[],
+    times bigint[]
 ) RETURNS void LANGUAGE sql AS $$
--- Correct when feeds are fetched next, and the times in their polling states; NULL:
--- unchanged.
-UPDATE feeds f SET polling = g.cold, version = f.version + 1
+-- Correct when feeds are fetched next, and the times in their polling states; no
+-- outcome: unchanged.
+UPDATE feeds f SET polling = g.cold
     FROM unnest(ids, cold) g (id, cold) WHERE f.id = g.id AND g.cold IS NOT NULL;
-UPDATE feed_hot h SET polling = g.hot
-    FROM unnest(ids, hot) g (id, hot) WHERE h.feed_id = g.id AND g.hot IS NOT NULL;
+UPDATE feed_outcomes o SET polling = g.outcome
+    FROM unnest(ids, outcomes) g (id, outcome)
+    WHERE o.feed_id = g.id AND g.outcome IS NOT NULL;
+UPDATE feed_hot h SET next_fetch = g.at,
+    version = h.version + (g.outcome IS NOT NULL)::int,
+    last_fetch = CASE WHEN g.outcome IS NULL THEN h.last_fetch ELSE g.fetched END,
+    fresh_for = CASE WHEN g.outcome IS NULL THEN h.fresh_for ELSE g.fresh END
+    FROM unnest(ids, outcomes, fetched, fresh, times) g (id, outcome, fetched, fresh, at)
+    WHERE h.feed_id = g.id;
 UPDATE schedule s SET next_fetch = g.at
     FROM unnest(ids, times) g (id, at) WHERE s.feed_id = g.id;
 $$;

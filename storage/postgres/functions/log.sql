@@ -10,67 +10,111 @@ LANGUAGE sql IMMUTABLE AS $$
 SELECT ('x' || encode(substr(polls, 14 * number - 13, 6), 'hex'))::bit(48)::bigint;
 $$;
 
-CREATE OR REPLACE FUNCTION kept_polls(polls bytea) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE AS $$
--- Of the earlier polls of a feed those of the last day, at most 1,440, and the last 64
--- however old they are; eight polls, or 64, go at a time.
-DECLARE
-    total CONSTANT int = length(polls) / 14;
-    begins bigint;
-BEGIN
-    IF total <= 64 THEN
-        RETURN polls;
-    END IF;
-    begins = poll_time(polls, total) - 86400000;
-    IF total >= 128 AND poll_time(polls, 64) < begins THEN
-        RETURN substr(polls, 897);
-    ELSIF total > 1440 OR poll_time(polls, 8) < begins THEN
-        RETURN substr(polls, 113);
-    END IF;
-    RETURN polls;
-END $$;
+CREATE OR REPLACE FUNCTION keep_polls(feed_ids bigint[], given bytea[]) RETURNS void
+LANGUAGE sql AS $$
+-- Move eight polls of each feed, the latest first, to its earlier polls. Of these the
+-- ones of the last day are kept, at most 1,440, and the last 64 however old they are:
+-- what is beyond makes room.
+WITH added AS (
+    SELECT feed_id, poll_time(polls, 1) - 86400000 AS begins, (
+        SELECT string_agg(substr(polls, n, 14), ''::bytea ORDER BY n DESC)
+        FROM generate_series(1, length(polls), 14) n) AS polls
+    FROM unnest(feed_ids, given) a (feed_id, polls)
+), ranked AS (
+    SELECT a.feed_id, e.slot, e.turn, row_number() OVER oldest AS place,
+        row_number() OVER latest >= 8 AND (row_number() OVER latest >= 180
+            OR poll_time(e.polls, length(e.polls) / 14) < a.begins) AS is_beyond
+    FROM added a CROSS JOIN LATERAL (SELECT * FROM earlier_polls e
+        WHERE e.feed_id = a.feed_id) e
+    WINDOW oldest AS (PARTITION BY a.feed_id ORDER BY e.turn),
+        latest AS (PARTITION BY a.feed_id ORDER BY e.turn DESC)
+), chosen AS (
+    SELECT a.feed_id, a.polls, coalesce(max(r.turn), 0) + 1 AS turn,
+        coalesce(max(r.slot), 0) + 1 AS new_slot,
+        min(r.slot) FILTER (WHERE r.place = 1 AND r.is_beyond) AS old_slot
+    FROM added a LEFT JOIN ranked r ON r.feed_id = a.feed_id GROUP BY 1, 2
+), dropped AS (
+    DELETE FROM earlier_polls e USING ranked r
+        WHERE e.feed_id = r.feed_id AND e.slot = r.slot AND r.is_beyond AND r.place > 1
+), renewed AS (
+    UPDATE earlier_polls e SET turn = c.turn, polls = c.polls
+        FROM chosen c WHERE e.feed_id = c.feed_id AND e.slot = c.old_slot
+)
+INSERT INTO earlier_polls SELECT feed_id, new_slot, turn, polls FROM chosen
+    WHERE old_slot IS NULL ORDER BY feed_id;
+$$;
 
 CREATE OR REPLACE FUNCTION commit_quiet(
-    feed_ids bigint[], hot bytea[], cold bytea[], urls text[], times bigint[],
-    paces bigint[], polls bytea[], versions bigint[]
-) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- Apply fetches that have found nothing. Returns the version of each one's feed; NULL
--- if the feed is gone; less than 0 if it has changed since the fetch was decided.
+    feed_ids bigint[], versions bigint[], times bigint[], paces bigint[], polls bytea[],
+    outcomes bytea[], fetched bigint[], fresh bigint[], periods double precision[],
+    prices double precision[], velocities double precision[], times_unchanged bigint[],
+    cold bytea[], urls text[]
+) RETURNS TABLE (place bigint, version bigint) LANGUAGE plpgsql AS $$
+-- Apply fetches that have found nothing, given by ascending feeds. Returns the version of
+-- each one's feed by its place; NULL if the feed is gone; less than 0 if it has changed
+-- since the fetch was decided. The row of a feed is compared and written at once: rows
+-- that are locked before would be logged twice.
 DECLARE
+    places bigint[];
     present bigint[];
-    outcomes bigint[];
+    later bigint[];
+    full_ids bigint[];
+    full_polls bytea[];
 BEGIN
-    PERFORM 1 FROM feeds WHERE id = ANY(feed_ids) ORDER BY id FOR NO KEY UPDATE;
-    SELECT array_agg(CASE WHEN f.id IS NULL THEN NULL
-            WHEN f.version = coalesce(g.version, f.version)
-                THEN f.version + (g.cold IS NOT NULL)::int
-            ELSE -1 END ORDER BY g.place),
-        coalesce(array_agg(f.id) FILTER
-            (WHERE f.version = coalesce(g.version, f.version)), '{}')
-        INTO outcomes, present
-    FROM unnest(feed_ids, versions, cold) WITH ORDINALITY g (id, version, cold, place)
-    LEFT JOIN feeds f ON f.id = g.id AND f.state <> 'removed';
-    INSERT INTO earlier_polls AS e
-        SELECT p.feed_id, p.recent_polls FROM unnest(feed_ids, polls) g (id, poll)
-        JOIN feed_hot p ON p.feed_id = g.id
-        WHERE g.poll IS NOT NULL AND length(p.recent_polls) >= 112
-            AND g.id = ANY(present)
-        ORDER BY p.feed_id
-    ON CONFLICT (feed_id) DO UPDATE SET polls = kept_polls(e.polls || excluded.polls);
-    UPDATE feed_hot p SET polling = g.polling, recent_polls = CASE
-            WHEN g.poll IS NULL THEN p.recent_polls
-            WHEN length(p.recent_polls) >= 112 THEN g.poll
-            ELSE p.recent_polls || g.poll END
-        FROM unnest(feed_ids, hot, polls) g (id, polling, poll)
-        WHERE p.feed_id = g.id AND g.id = ANY(present);
+    IF cold IS NOT NULL THEN
+        PERFORM 1 FROM feeds WHERE id = ANY(ARRAY(
+                SELECT g.id FROM unnest(feed_ids, cold) g (id, cold) WHERE g.cold <> ''))
+            ORDER BY id FOR NO KEY UPDATE;
+    END IF;
+    WITH before AS MATERIALIZED (
+        SELECT h.feed_id, h.recent_polls FROM unnest(feed_ids, polls) g (id, poll)
+        JOIN feed_hot h ON h.feed_id = g.id
+        WHERE g.poll IS NOT NULL AND length(h.recent_polls) >= 112
+    ), written AS (
+        UPDATE feed_hot h SET version = h.version + (g.cold IS NOT NULL)::int,
+            next_fetch = g.next_fetch, pace = g.pace, last_fetch = g.fetched,
+            fresh_for = g.fresh, period = g.period, price = g.price,
+            velocity = g.velocity, unchanged = g.unchanged,
+            recent_polls = latest_polls(h.recent_polls, g.poll)
+        FROM unnest(feed_ids, versions, times, paces, polls, fetched, fresh, periods,
+            prices, velocities, times_unchanged, cold) WITH ORDINALITY g (id, version,
+            next_fetch, pace, poll, fetched, fresh, period, price, velocity, unchanged,
+            cold, place)
+        WHERE h.feed_id = g.id AND h.version = coalesce(g.version, h.version)
+            AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = g.id AND f.state <> 'removed')
+        RETURNING g.place, h.feed_id, h.version
+    )
+    SELECT array_agg(w.place), array_agg(w.feed_id), array_agg(w.version),
+        array_agg(b.feed_id) FILTER (WHERE b.feed_id IS NOT NULL),
+        array_agg(b.recent_polls) FILTER (WHERE b.feed_id IS NOT NULL)
+        INTO places, present, later, full_ids, full_polls
+        FROM written w LEFT JOIN before b ON b.feed_id = w.feed_id;
+    IF full_ids IS NOT NULL THEN
+        PERFORM keep_polls(full_ids, full_polls);
+    END IF;
     UPDATE schedule s SET next_fetch = g.next_fetch, pace = g.pace
         FROM unnest(feed_ids, times, paces) g (id, next_fetch, pace)
         WHERE s.feed_id = g.id AND g.id = ANY(present);
-    UPDATE feeds f SET polling = g.cold, fetch_url = g.url, version = f.version + 1
+    UPDATE feed_outcomes o SET polling = g.outcome
+        FROM unnest(feed_ids, outcomes) g (id, outcome)
+        WHERE o.feed_id = g.id AND o.polling <> g.outcome AND g.id = ANY(present);
+    UPDATE feeds f SET polling = g.cold, fetch_url = g.url
         FROM unnest(feed_ids, cold, urls) g (id, cold, url)
         WHERE f.id = g.id AND g.cold IS NOT NULL AND g.id = ANY(present);
-    RETURN outcomes;
+    RETURN QUERY SELECT * FROM unnest(places, later);
+    RETURN QUERY SELECT g.place, CASE WHEN f.id IS NOT NULL THEN -1::bigint END
+        FROM unnest(feed_ids) WITH ORDINALITY g (id, place)
+        LEFT JOIN feeds f ON f.id = g.id AND f.state <> 'removed'
+        WHERE NOT g.place = ANY(coalesce(places, '{}'));
 END $$;
+
+CREATE OR REPLACE FUNCTION latest_polls(polls bytea, added bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+-- The latest polls of a feed with one more, unless that is NULL; after eight they begin
+-- anew.
+SELECT CASE WHEN added IS NULL THEN polls WHEN length(polls) >= 112 THEN added
+    ELSE added || polls END;
+$$;
 
 CREATE OR REPLACE FUNCTION commit_news(units jsonb)
 RETURNS TABLE (outcome text, first bigint, last bigint, version bigint)
@@ -132,13 +176,14 @@ CREATE OR REPLACE FUNCTION outcomes_of(given jsonb[]) RETURNS text[]
 LANGUAGE sql STABLE AS $$
 SELECT array_agg(CASE
         WHEN f.id IS NULL THEN 'gone'
-        WHEN f.version <> (g ->> 'version')::bigint THEN 'stale'
+        WHEN p.version <> (g ->> 'version')::bigint THEN 'stale'
         WHEN (g ->> 'needs_body')::boolean AND (l.as_is > 0
             OR l.by_topic > 0 AND f.format IN ('', 'part')) THEN 'body'
         WHEN (g ->> 'queries')::bigint < h.queries AND has_records(g) THEN 'queries'
         ELSE 'stored' END ORDER BY place)
 FROM unnest(given) WITH ORDINALITY a (g, place) CROSS JOIN log_head h
 LEFT JOIN feeds f ON f.id = (g ->> 'feed_id')::bigint AND f.state <> 'removed'
+LEFT JOIN feed_hot p ON p.feed_id = f.id
 LEFT JOIN feed_audience l ON l.feed_id = f.id;
 $$;
 
@@ -188,8 +233,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION put_feeds(kept jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
--- Store the feeds' own rows. The latest eight polls are in one row of the feed; when
--- there are eight, they move to the earlier polls.
+-- Store the feeds' own rows.
 DECLARE
     unit jsonb;
 BEGIN
@@ -208,20 +252,24 @@ BEGIN
         removed_at = CASE k ->> 'state' WHEN 'removed' THEN (k ->> 'at')::bigint
             ELSE f.removed_at END,
         condition_since = CASE coalesce(k ->> 'condition', f.condition)
-            WHEN f.condition THEN f.condition_since ELSE (k ->> 'at')::bigint END,
-        version = f.version + 1
+            WHEN f.condition THEN f.condition_since ELSE (k ->> 'at')::bigint END
     FROM unnest(kept) k WHERE f.id = (k ->> 'feed_id')::bigint;
-    INSERT INTO earlier_polls AS e
-        SELECT h.feed_id, h.recent_polls FROM unnest(kept) k
-        JOIN feed_hot h ON h.feed_id = (k ->> 'feed_id')::bigint
-        WHERE k ->> 'poll' IS NOT NULL AND length(h.recent_polls) >= 112
-        ORDER BY h.feed_id
-    ON CONFLICT (feed_id) DO UPDATE SET polls = kept_polls(e.polls || excluded.polls);
-    UPDATE feed_hot h SET polling = packed(k, 'hot'), recent_polls = CASE
-            WHEN k ->> 'poll' IS NULL THEN h.recent_polls
-            WHEN length(h.recent_polls) >= 112 THEN packed(k, 'poll')
-            ELSE h.recent_polls || packed(k, 'poll') END
+    PERFORM keep_polls(coalesce(array_agg(h.feed_id), '{}'),
+            coalesce(array_agg(h.recent_polls), '{}'))
+        FROM unnest(kept) k JOIN feed_hot h ON h.feed_id = (k ->> 'feed_id')::bigint
+        WHERE k ->> 'poll' IS NOT NULL AND length(h.recent_polls) >= 112;
+    UPDATE feed_hot h SET version = h.version + 1,
+        next_fetch = (k ->> 'next_fetch')::bigint, pace = (k ->> 'pace')::smallint,
+        last_fetch = (k ->> 'last_fetch')::bigint,
+        fresh_for = (k ->> 'fresh_for')::bigint,
+        period = (k ->> 'period')::double precision,
+        price = (k ->> 'price')::double precision,
+        velocity = (k ->> 'velocity')::double precision,
+        unchanged = (k ->> 'unchanged')::bigint,
+        recent_polls = latest_polls(h.recent_polls, packed(k, 'poll'))
         FROM unnest(kept) k WHERE h.feed_id = (k ->> 'feed_id')::bigint;
+    UPDATE feed_outcomes o SET polling = packed(k, 'outcome')
+        FROM unnest(kept) k WHERE o.feed_id = (k ->> 'feed_id')::bigint;
     UPDATE schedule s SET next_fetch = (k ->> 'next_fetch')::bigint,
             pace = (k ->> 'pace')::smallint
         FROM unnest(kept) k WHERE s.feed_id = (k ->> 'feed_id')::bigint;

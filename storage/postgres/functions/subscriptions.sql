@@ -164,7 +164,7 @@ CREATE OR REPLACE FUNCTION failing_at(of_feed bigint) RETURNS TABLE (
 -- Whether a feed fails, and the position of the record of that error; NULL if the log
 -- no longer has it.
 SELECT e.position IS NOT NULL OR polling_number(p.polling, 'failures') > 0, e.position
-FROM feed_hot p LEFT JOIN LATERAL (
+FROM feed_outcomes p LEFT JOIN LATERAL (
     SELECT r.position FROM (SELECT position, kind FROM kept_records
         WHERE feed_id = p.feed_id AND kind IN ('error', 'recovered')
         ORDER BY position DESC LIMIT 1) r WHERE r.kind = 'error'

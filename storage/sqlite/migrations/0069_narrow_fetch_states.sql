@@ -1,0 +1,2 @@
+-- PostgreSQL has a narrower table for what every fetch writes. Here a page is written as a
+-- whole anyway.
