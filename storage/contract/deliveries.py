@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -24,7 +23,6 @@ from storage.records import (
     Position,
     RetryingSubscription,
     SentChunk,
-    Shards,
     SubscriptionId,
 )
 
@@ -91,10 +89,10 @@ class DeliveryStore(Protocol):
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         """Lease the retries that are due (``next_try`` <= now, not leased) and not
-        paused, of the callbacks whose shards the terms name."""
+        paused, and those whose lease is over; on any node."""
         ...
 
-    async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         """When the next unleased retry is due, or the next lease ends."""
         ...
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     DueFeed,
     FeedChange,
@@ -27,7 +26,6 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
-    Shards,
     SiteTally,
     StoredFeed,
     StoredSitePage,
@@ -121,15 +119,12 @@ class FeedStore(Protocol):
         *,
         after: PlaceByPace,
         limit: int,
-        shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
         """Active feeds with ``next_fetch`` <= now, the latest first, relative to their
         period.
 
-        ``shards``: those the node owns, by the host that feeds are fetched from. Owning
-        a shard is the claim, here and wherever shards are an argument: no other node is
-        given the same feeds, and what a former owner still writes is refused
-        (`MembershipStore`).
+        Of the feeds whose shards this node owns (`MembershipStore`), by the host that
+        they are fetched from.
 
         The order is (-`storage.records.lateness`, next_fetch, id), which within one
         pace is (next_fetch, id): of each pace, the feeds that follow its place in
@@ -137,7 +132,7 @@ class FeedStore(Protocol):
         """
         ...
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_due(self) -> datetime | None:
         """The earliest ``next_fetch`` of an active feed."""
         ...
 
@@ -235,11 +230,9 @@ class FeedStatisticsStore(Protocol):
     """Statistics of feeds. The first are due ten minutes after the feed was added, the
     next when the statistics say."""
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[FeedId]:
-        """Feeds that are not removed and whose statistics are due, the longest due
-        first."""
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
+        """The node's feeds that are not removed and whose statistics are due, the
+        longest due first."""
         ...
 
     async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
@@ -284,10 +277,9 @@ class PushStore(Protocol):
         *,
         limit: int,
         without: Collection[FeedId] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
-        """Pushes for which something may have to be done now, the longest due first;
-        ``shards`` are of feeds."""
+        """Pushes of the node's feeds for which something may have to be done now, the
+        longest due first."""
         ...
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:

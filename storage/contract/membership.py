@@ -11,14 +11,19 @@ class MembershipStore(Protocol):
     """Membership of nodes. Terms are given out by the engine, and end by its clock
     only.
 
-    During its term a node owns shards of feeds, which it polls and whose records it
-    splits; shards of callbacks, which it retries and verifies; and, for one node, the
-    leader's work. A node that owns no shard of a kind is given no work of that kind
-    (see ``shards`` of `FeedStore.due` and similar methods). Chunks go to any node that
-    claims them.
+    During its term a node owns shards of feeds, which it polls and keeps statistics and
+    pushes of; shards of callbacks, which it verifies, sends digests to, and tells of
+    the end of subscriptions; and, for one node, the leader's work. Owning a shard is
+    the claim to what is due in it: methods that list what is due (``due``, ``ending``)
+    list it to its owner only. What a node stores of such work after its term is
+    refused, by `TermEnded`. Chunks and retries go to any node that claims them.
+
+    Shards are divided evenly between members. One that a node is to give up is nobody's
+    for 20 s, in which it ends what it has begun. A node that is alone, or has not
+    joined, owns everything.
 
     SQLite is a cluster of one node, which owns everything until it is closed: the lock
-    of the file is its term. It ignores shards.
+    of the file is its term.
     """
 
     async def join(self, node: NewNode) -> NodeTerm:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
-    ALL_SHARDS,
     EVERY_TOKEN,
     NOBODY,
     Account,
@@ -23,7 +22,6 @@ from storage.records import (
     NewSubscription,
     NewToken,
     NewVerification,
-    Shards,
     StoredFeed,
     StoredToken,
     SubscriberGroup,
@@ -128,11 +126,8 @@ class SubscriptionStore(Protocol):
         """
         ...
 
-    async def ending(
-        self, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
-        """Subscriptions whose subscriber is still to be told of the end; ``shards`` are
-        of callbacks."""
+    async def ending(self, limit: int) -> list[Subscription]:
+        """Subscriptions whose subscriber this node is still to tell of the end."""
         ...
 
     async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None: ...
@@ -167,11 +162,9 @@ class DigestStore(Protocol):
         subscription that has ended."""
         ...
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
         """Active subscriptions whose digest is due and that are not paused; the one
-        that has waited longest is first. ``shards`` are of callbacks."""
+        that has waited longest is first. Of the node's callbacks."""
         ...
 
 
@@ -232,20 +225,19 @@ class VerificationStore(Protocol):
         limit: int,
         without: Collection[int] = (),
         without_hosts: Collection[str] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[Verification]:
-        """Pending requests that are due, oldest first, at most ``per_host`` of each
-        callback host.
+        """Pending requests of the node's callbacks that are due, oldest first, at most
+        ``per_host`` of each callback host.
 
         ``without``: ids of requests already in hand. ``without_hosts``: callback hosts
-        that have had their turn. ``shards`` are of callbacks.
+        that have had their turn.
 
         Of each key only the oldest pending request is returned, so that an
         unsubscription that follows a subscription is not asked about before it.
         """
         ...
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None: ...
+    async def next_due(self) -> datetime | None: ...
 
     async def retry(
         self, verification_id: int, last: VerificationTry, due: datetime

@@ -189,6 +189,11 @@ class Connections:
         """That of this node's term; 0: it has not joined."""
         return 0 if self.term is None else self.term.incarnation
 
+    @property
+    def owner(self) -> int:
+        """The incarnation that shards of this node name; 0: it owns everything."""
+        return 0 if self.is_alone else self.incarnation
+
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Read every row of a short page; for writes see `write`.
 

@@ -18,7 +18,6 @@ from storage.postgres.fetch_commits import to_jsonb
 from storage.postgres.rows import read_stored_record
 from storage.postgres.subscriptions import OF_TOPIC, topic_keys
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -38,7 +37,6 @@ from storage.records import (
     RetryMoved,
     RetryOpened,
     SentChunk,
-    Shards,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -268,7 +266,7 @@ class PostgresDeliveries:
         )
         return [read_retrying(row, self._box) for row in rows]
 
-    async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         row = await self._connections.first(
             "SELECT min(due) FROM retries WHERE NOT is_paused"
         )

@@ -9,11 +9,9 @@ from typing import Final
 from storage.postgres.connections import Connections
 from storage.postgres.fetch_commits import to_jsonb
 from storage.records import (
-    ALL_SHARDS,
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
-    Shards,
 )
 from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.feed_statistics import read_statistics
@@ -39,20 +37,24 @@ class PostgresFeedStatistics:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[FeedId]:
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
         rows = await self._connections.all(
             "SELECT s.feed_id FROM feed_statistics s JOIN feeds f ON f.id = s.feed_id"
-            " WHERE s.due <= %s AND f.state <> 'removed' ORDER BY s.due LIMIT %s",
-            (now, limit),
+            " WHERE s.due <= %(now)s AND f.state <> 'removed'"
+            " AND (%(owner)s = 0 OR owns_feed(%(owner)s, f.id))"
+            " ORDER BY s.due LIMIT %(limit)s",
+            {"now": now, "owner": self._connections.owner, "limit": limit},
         )
         return [FeedId(feed_id) for (feed_id,) in rows]
 
     async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
         await self._connections.write(
-            "SELECT save_statistics(convert_from(%s, 'UTF8')::jsonb)",
-            (to_jsonb([_encode(each) for each in feed_statistics]),),
+            "SELECT save_statistics(convert_from(%s, 'UTF8')::jsonb)"
+            " FROM require_term(%s)",
+            (
+                to_jsonb([_encode(each) for each in feed_statistics]),
+                self._connections.incarnation,
+            ),
         )
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:

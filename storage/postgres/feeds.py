@@ -19,7 +19,6 @@ from storage.postgres.connections import Connections, Row
 from storage.postgres.control import PostgresControl
 from storage.postgres.polling_state import turned_polls
 from storage.records import (
-    ALL_SHARDS,
     PACES,
     AccountId,
     Credentials,
@@ -34,7 +33,6 @@ from storage.records import (
     PlaceByPace,
     Poll,
     Posting,
-    Shards,
     StoredFeed,
 )
 from storage.secrets import SecretBox
@@ -52,6 +50,7 @@ from storage.sqlite.rows import (
 )
 
 # --- which are due ---
+_OWNED: Final = "(%(owner)s = 0 OR owns_feed(%(owner)s, feed_id))"
 
 
 def _range(pace: int, has_place: bool) -> str:
@@ -59,7 +58,7 @@ def _range(pace: int, has_place: bool) -> str:
     behind = f" AND (next_fetch, feed_id) > (%(at_{pace})s, %(feed_{pace})s)"
     return (
         "(SELECT feed_id, next_fetch, pace FROM schedule"
-        f" WHERE is_active AND pace = {pace} AND next_fetch <= %(now)s"
+        f" WHERE is_active AND pace = {pace} AND next_fetch <= %(now)s AND {_OWNED}"
         f"{behind if has_place else ''} ORDER BY next_fetch, feed_id LIMIT %(limit)s)"
     )
 
@@ -67,7 +66,7 @@ def _range(pace: int, has_place: bool) -> str:
 def _first(pace: int) -> str:
     return (
         "(SELECT next_fetch AS first FROM schedule"
-        f" WHERE is_active AND pace = {pace} ORDER BY next_fetch LIMIT 1)"
+        f" WHERE is_active AND pace = {pace} AND {_OWNED} ORDER BY next_fetch LIMIT 1)"
     )
 
 
@@ -289,9 +288,9 @@ class PostgresFeeds:
         *,
         after: PlaceByPace,
         limit: int,
-        shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
-        parameters: dict[str, object] = {"now": now, "limit": limit}
+        owner = self._connections.owner
+        parameters: dict[str, object] = {"now": now, "limit": limit, "owner": owner}
         for pace, (at, feed_id) in after.items():
             parameters |= {f"at_{pace}": at, f"feed_{pace}": feed_id}
         sql = _due(frozenset(after))
@@ -301,11 +300,12 @@ class PostgresFeeds:
             rows = await self._connections.all(sql, parameters)
         return [read_due(row) for row in rows]
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
-        ((is_whole, first),) = await self._connections.all(_NEXT_DUE)
+    async def next_due(self) -> datetime | None:
+        owner = {"owner": self._connections.owner}
+        ((is_whole, first),) = await self._connections.all(_NEXT_DUE, owner)
         if not is_whole:
             await self._restore_schedule()
-            ((_, first),) = await self._connections.all(_NEXT_DUE)
+            ((_, first),) = await self._connections.all(_NEXT_DUE, owner)
         return from_milliseconds_or_none(first)
 
     async def _restore_schedule(self) -> None:

@@ -46,20 +46,20 @@ class PostgresMembership:
         self._end = end
 
     async def join(self, node: NewNode) -> NodeTerm:
-        ((incarnation, other),) = await self._connections.write(
+        ((incarnation, other, *shards),) = await self._connections.write(
             "SELECT * FROM join_nodes(%s, %s, %s, %s)",
             (node.name, node.url, TERM_SECONDS, node.is_alone),
         )
         if incarnation is None:
             raise StorageBusy(f"another hub ({other}) is using this database")
-        term = NodeTerm(name=node.name, incarnation=incarnation, seconds=TERM_SECONDS)
+        term = _term(node.name, incarnation, *shards)
         self._connections.term = term
         self._connections.is_alone = node.is_alone
         return term
 
     async def renew(self, term: NodeTerm) -> NodeTerm:
         named, end = new_epoch(), self._end.position
-        ((is_member, epoch, head),) = await self._connections.write(
+        ((is_member, epoch, head, *shards),) = await self._connections.write(
             _RENEW, (term.incarnation, TERM_SECONDS, named, self._epoch, end)
         )
         if not is_member:
@@ -69,11 +69,11 @@ class PostgresMembership:
             self._end.restart(Position(head))
             self._control.began(epoch)
         self._note_end()
-        return term
+        return _term(term.name, term.incarnation, *shards)
 
     async def leave(self, term: NodeTerm) -> None:
         await self._connections.write("SELECT leave_nodes(%s)", (term.incarnation,))
-        if self._connections.term == term:
+        if self._connections.incarnation == term.incarnation:
             self._connections.term = None
             self._connections.is_alone = False
         self._note_end()
@@ -87,6 +87,23 @@ class PostgresMembership:
             MemberNode(name=name, url=url, incarnation=incarnation, seconds=seconds)
             for name, url, incarnation, seconds in rows
         ]
+
+
+def _term(
+    name: str,
+    incarnation: int,
+    feeds: list[int] | None,
+    callbacks: list[int] | None,
+    is_leader: bool,
+) -> NodeTerm:
+    return NodeTerm(
+        name=name,
+        incarnation=incarnation,
+        seconds=TERM_SECONDS,
+        feeds=None if feeds is None else frozenset(feeds),
+        callbacks=None if callbacks is None else frozenset(callbacks),
+        is_leader=is_leader,
+    )
 
 
 def new_epoch() -> str:

@@ -9,7 +9,6 @@ from typing import Final
 
 from storage.postgres.connections import Connections, Row
 from storage.records import (
-    ALL_SHARDS,
     CallbackState,
     FeedId,
     FeedPush,
@@ -17,7 +16,6 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
-    Shards,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.rows import (
@@ -35,8 +33,9 @@ _PUSHES: Final = (
     " FROM pushes p LEFT JOIN feeds f ON f.id = p.feed_id"
 )
 _DUE: Final = (
-    f"{_PUSHES} WHERE p.due <= %s AND p.feed_id <> ALL(%s::bigint[])"
-    " ORDER BY p.due LIMIT %s"
+    f"{_PUSHES} WHERE p.due <= %(now)s AND p.feed_id <> ALL(%(without)s::bigint[])"
+    " AND (%(owner)s = 0 OR owns_feed(%(owner)s, p.feed_id))"
+    " ORDER BY p.due LIMIT %(limit)s"
 )
 _SWITCH_ON: Final = (
     "UPDATE pushes SET due = 0 WHERE due IS NULL AND way <> ''"
@@ -74,9 +73,14 @@ class PostgresPushes:
         *,
         limit: int,
         without: Collection[FeedId] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
-        rows = await self._connections.all(_DUE, (now, list(without), limit))
+        parameters = {
+            "now": now,
+            "without": list(without),
+            "owner": self._connections.owner,
+            "limit": limit,
+        }
+        rows = await self._connections.all(_DUE, parameters)
         return await self._read(rows)
 
     async def _read(self, rows: Sequence[Row]) -> list[FeedPush]:
@@ -91,16 +95,24 @@ class PostgresPushes:
             callbacks[callback.feed_id].append(callback)
         return [read_feed_push(row, tuple(callbacks[row[0]])) for row in rows]
 
+    async def _write(self, sql: str, parameters: Sequence[object]) -> None:
+        """Write the outcome of a member's work: refused once its term is over."""
+        term = self._connections.incarnation
+        await self._connections.write(
+            f"{sql} FROM require_term(%s)", (*parameters, term)
+        )
+
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
         await self._connections.write(
-            "UPDATE pushes SET due = %s WHERE feed_id = %s", (due, feed_id)
+            "UPDATE pushes SET due = %s FROM require_term(%s) WHERE feed_id = %s",
+            (due, self._connections.incarnation, feed_id),
         )
 
     async def switch(self, *, is_on: bool) -> None:
         await self._connections.write(_SWITCH_ON if is_on else _SWITCH_OFF)
 
     async def ask(self, new: NewPushCallback) -> None:
-        await self._connections.write(
+        await self._write(
             "SELECT ask_hub(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
                 *(new.feed_id, new.way.value, new.hub, new.topic),
@@ -117,7 +129,7 @@ class PostgresPushes:
         error: str,
         retry_at: datetime,
     ) -> None:
-        await self._connections.write(
+        await self._write(
             "SELECT fail_push(%s, %s, %s, %s, %s, %s)",
             (
                 *(callback.id, callback.feed_id, callback.hub, what.value),
@@ -127,23 +139,23 @@ class PostgresPushes:
 
     async def confirm(self, callback: PushCallback, until: datetime) -> None:
         was_asked = callback.state is CallbackState.ASKED
-        await self._connections.write(
+        await self._write(
             "SELECT confirm_push(%s, %s, %s, %s, %s)",
             (callback.id, callback.feed_id, callback.hub, until, was_asked),
         )
 
     async def leave(self, callback: PushCallback, until: datetime) -> None:
-        await self._connections.write(
+        await self._write(
             "SELECT leave_hub(%s, %s, %s)", (callback.id, callback.feed_id, until)
         )
 
     async def drop(self, callback: PushCallback) -> None:
-        await self._connections.write(
+        await self._write(
             "SELECT drop_callback(%s, %s)", (callback.id, callback.feed_id)
         )
 
     async def forget(self, feed_id: FeedId) -> None:
-        await self._connections.write("SELECT forget_push(%s)", (feed_id,))
+        await self._write("SELECT forget_push(%s)", (feed_id,))
 
     async def find(self, token: str) -> PushCallback | None:
         row = await self._connections.first(

@@ -12,11 +12,9 @@ from storage.postgres.connections import Connections, Row
 from storage.postgres.control import PostgresControl
 from storage.postgres.rows import wanted_news_of
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     FeedId,
     NewSubscription,
-    Shards,
     SubscriberGroup,
     Subscription,
     SubscriptionId,
@@ -43,6 +41,7 @@ OF_TOPIC: Final = (
 _STORED: Final = (
     "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
 )
+_OWNED: Final = "(%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', s.callback))"
 
 
 def subscription_arguments(
@@ -214,19 +213,19 @@ class PostgresSubscriptions:
         if is_active:
             self._control.paused(subscription_id, is_paused=True)
 
-    async def ending(
-        self, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
+    async def ending(self, limit: int) -> list[Subscription]:
         rows = await self._connections.all(
-            f"{_STORED} WHERE s.state = 'ending' ORDER BY s.id LIMIT %s", (limit,)
+            f"{_STORED} WHERE s.state = 'ending' AND {_OWNED}"
+            " ORDER BY s.id LIMIT %(limit)s",
+            {"owner": self._connections.owner, "limit": limit},
         )
         return [read_subscription(row, self._box) for row in rows]
 
     async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
         await self._connections.write(
-            "UPDATE subscriptions SET state = 'ended'"
+            "UPDATE subscriptions SET state = 'ended' FROM require_term(%s)"
             " WHERE id = ANY(%s::bigint[]) AND state = 'ending'",
-            (list(ids),),
+            (self._connections.incarnation, list(ids)),
         )
 
     async def purge_ended(self, before: datetime, limit: int) -> int:
@@ -269,19 +268,18 @@ class PostgresDigests:
             )
             return
         await self._connections.write(
-            "INSERT INTO digests SELECT id, %s FROM subscriptions"
+            "INSERT INTO digests SELECT id, %s FROM subscriptions, require_term(%s)"
             " WHERE id = %s AND state = 'active'"
             " ON CONFLICT (subscription_id) DO UPDATE SET due = excluded.due",
-            (due, subscription_id),
+            (due, self._connections.incarnation, subscription_id),
         )
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._connections.all(
             "SELECT v.* FROM digests d JOIN subscriptions s ON s.id = d.subscription_id"
             " JOIN stored_subscriptions v ON v.id = s.id"
-            " WHERE d.due <= %s AND s.paused_at IS NULL ORDER BY d.due LIMIT %s",
-            (now, limit),
+            f" WHERE d.due <= %(now)s AND s.paused_at IS NULL AND {_OWNED}"
+            " ORDER BY d.due LIMIT %(limit)s",
+            {"now": now, "owner": self._connections.owner, "limit": limit},
         )
         return [read_subscription(row, self._box) for row in rows]

@@ -14,10 +14,8 @@ from storage.postgres.fetch_commits import to_jsonb
 from storage.postgres.subscriptions import SUBSCRIBED, subscription_arguments
 from storage.postgres.write_lanes import WriteLane
 from storage.records import (
-    ALL_SHARDS,
     NewSubscription,
     NewVerification,
-    Shards,
     SubscriptionId,
     Verification,
     VerificationState,
@@ -40,7 +38,9 @@ _DUE: Final = """
 WITH turns AS (
     SELECT id, due, row_number() OVER (PARTITION BY host ORDER BY due, id) AS turn
     FROM verifications v
-    WHERE due <= %(now)s AND id <> ALL(%(without)s::bigint[])
+    WHERE due <= %(now)s
+        AND (%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', callback))
+        AND id <> ALL(%(without)s::bigint[])
         AND host <> ALL(%(without_hosts)s::text[]) AND NOT EXISTS (
         SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
             AND earlier.id < v.id AND earlier.due IS NOT NULL
@@ -52,18 +52,22 @@ WHERE turn <= %(per_host)s ORDER BY turns.due, turns.id LIMIT %(limit)s
 _RETRY: Final = """
 UPDATE verifications SET attempts = attempts + 1, due = %(due)s, tried_at = %(at)s,
     status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s
-WHERE id = %(id)s AND due IS NOT NULL
+FROM require_term(%(term)s) WHERE id = %(id)s AND due IS NOT NULL
 """
 _FINISH: Final = """
 UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = %(at)s,
     status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s,
     state = %(state)s, secret = '', asker = '', kept_until = %(kept_until)s
-WHERE id = %(id)s AND due IS NOT NULL
+FROM require_term(%(term)s) WHERE id = %(id)s AND due IS NOT NULL
 """
 _CONFIRMED: Final = "%(id)s, %(status)s, %(excerpt)s, %(reason)s, %(kept_until)s"
-_SUBSCRIBE: Final = f"SELECT subscribe_confirmed({SUBSCRIBED}, {_CONFIRMED})"
+_SUBSCRIBE: Final = (
+    f"SELECT subscribe_confirmed({SUBSCRIBED}, {_CONFIRMED})"
+    " FROM require_term(%(term)s)"
+)
 _UNSUBSCRIBE: Final = (
     f"SELECT unsubscribe_confirmed(%(subscription)s, %(why)s, %(at)s, {_CONFIRMED})"
+    " FROM require_term(%(term)s)"
 )
 
 
@@ -125,10 +129,10 @@ class PostgresVerifications:
         limit: int,
         without: Collection[int] = (),
         without_hosts: Collection[str] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[Verification]:
         parameters = {
             "now": now,
+            "owner": self._connections.owner,
             "without": list(without),
             "without_hosts": list(without_hosts),
             "per_host": per_host,
@@ -137,9 +141,11 @@ class PostgresVerifications:
         rows = await self._connections.all(_DUE, parameters)
         return [read_verification(row, self._box) for row in rows]
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_due(self) -> datetime | None:
         row = await self._connections.first(
             "SELECT min(due) FROM verifications WHERE due IS NOT NULL"
+            " AND (%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', callback))",
+            {"owner": self._connections.owner},
         )
         return from_milliseconds_or_none(row[0] if row else None)
 
@@ -147,7 +153,7 @@ class PostgresVerifications:
         self, verification_id: int, last: VerificationTry, due: datetime
     ) -> None:
         await self._connections.write(
-            _RETRY, {**_tried(verification_id, last), "due": due}
+            _RETRY, {**self._tried(verification_id, last), "due": due}
         )
 
     async def finish(
@@ -160,7 +166,7 @@ class PostgresVerifications:
     ) -> None:
         parameters = {"state": state.value, "kept_until": kept_until}
         await self._connections.write(
-            _FINISH, {**_tried(verification_id, last), **parameters}
+            _FINISH, {**self._tried(verification_id, last), **parameters}
         )
 
     async def subscribe(
@@ -173,7 +179,7 @@ class PostgresVerifications:
     ) -> None:
         parameters = {
             **subscription_arguments(new, last.at, self._box),
-            **_tried(verification_id, last),
+            **self._tried(verification_id, last),
             "kept_until": kept_until,
         }
         ((is_active,),) = await self._connections.write(_SUBSCRIBE, parameters)
@@ -189,7 +195,7 @@ class PostgresVerifications:
         kept_until: datetime,
     ) -> None:
         parameters = {
-            **_tried(verification_id, last),
+            **self._tried(verification_id, last),
             "subscription": subscription_id,
             "why": UNSUBSCRIBED,
             "kept_until": kept_until,
@@ -215,12 +221,12 @@ class PostgresVerifications:
             (now, limit),
         )
 
-
-def _tried(verification_id: int, last: VerificationTry) -> dict[str, object]:
-    return {
-        "id": verification_id,
-        "at": last.at,
-        "status": last.status,
-        "excerpt": last.excerpt,
-        "reason": last.reason,
-    }
+    def _tried(self, verification_id: int, last: VerificationTry) -> dict[str, object]:
+        return {
+            "term": self._connections.incarnation,
+            "id": verification_id,
+            "at": last.at,
+            "status": last.status,
+            "excerpt": last.excerpt,
+            "reason": last.reason,
+        }

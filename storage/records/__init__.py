@@ -162,7 +162,6 @@ from storage.records.membership import (
     NodeTerm,
     ShardKind,
     Shards,
-    shard_of,
 )
 from storage.records.operations import (
     Backlog,
@@ -437,5 +436,4 @@ __all__ = [
     "kept_polls",
     "lateness",
     "pace_of",
-    "shard_of",
 ]

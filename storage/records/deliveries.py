@@ -11,7 +11,6 @@ import msgspec
 from protocols.http import RequestStage
 from storage.records.identities import AccountId, FeedId, Position, SubscriptionId
 from storage.records.log import Record
-from storage.records.membership import ALL_SHARDS, Shards
 from storage.records.subscriptions import Subscription
 
 
@@ -26,7 +25,6 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     now: datetime
     limit: int
-    shards: Shards = ALL_SHARDS  # of callbacks, for retries; any node may claim chunks
 
     @property
     def until(self) -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -21,11 +20,6 @@ class ShardKind(StrEnum):
     FEEDS = "feeds"  # by the host that a feed is fetched from: its pace is kept locally
     CALLBACKS = "callbacks"  # by their host: an origin is tried by one node
     LEADER = "leader"  # one shard: what a single node does for all
-
-
-def shard_of(host: str) -> int:
-    """The shard of a host, among those of feeds or of callbacks."""
-    return hashlib.blake2b(host.encode(), digest_size=1).digest()[0]
 
 
 class NewNode(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -29,7 +28,6 @@ from storage.records import (
     Position,
     RetryingSubscription,
     SentChunk,
-    Shards,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -137,7 +135,7 @@ class SqliteDeliveries:
         rows = await self._writer.submit(unit)
         return [read_retrying(row, self._box) for row in rows]
 
-    async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         row = await self._readers.first(
             "SELECT min(due) FROM stragglers WHERE is_paused = 0"
         )

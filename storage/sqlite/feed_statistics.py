@@ -10,11 +10,9 @@ from functools import partial
 import msgspec
 
 from storage.records import (
-    ALL_SHARDS,
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
-    Shards,
 )
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 from storage.sqlite.readers import Readers, Row
@@ -26,9 +24,7 @@ class SqliteFeedStatistics:
         self._writer = writer
         self._readers = readers
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[FeedId]:
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
         rows = await self._readers.all(
             "SELECT s.feed_id FROM standings s CROSS JOIN feeds f ON f.id = s.feed_id"
             " WHERE s.due <= ? AND f.state <> 'removed' ORDER BY s.due LIMIT ?",

@@ -16,7 +16,6 @@ import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
-    ALL_SHARDS,
     COLD_FIELDS,
     HOT_FIELDS,
     PACES,
@@ -34,7 +33,6 @@ from storage.records import (
     PlaceByPace,
     Poll,
     Posting,
-    Shards,
     StoredFeed,
     SubscriptionId,
 )
@@ -337,12 +335,11 @@ class SqliteFeeds:
         *,
         after: PlaceByPace,
         limit: int,
-        shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
         rows = await self._readers.all(*select_due(now, after, limit))
         return [read_due(row) for row in rows]
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_due(self) -> datetime | None:
         row = await self._readers.first(f"SELECT {NEXT_DUE}")
         return from_milliseconds_or_none(row[0] if row else None)
 

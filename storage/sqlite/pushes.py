@@ -14,7 +14,6 @@ from functools import partial
 import msgspec
 
 from storage.records import (
-    ALL_SHARDS,
     CallbackState,
     FeedId,
     FeedPush,
@@ -22,7 +21,6 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
-    Shards,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
@@ -161,7 +159,6 @@ class SqlitePushes:
         *,
         limit: int,
         without: Collection[FeedId] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
         rows = await self._readers.all(
             _DUE, (to_milliseconds(now), pack_ids(list(without)), limit)

@@ -10,11 +10,9 @@ from functools import partial
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
-    ALL_SHARDS,
     AccountId,
     FeedId,
     NewSubscription,
-    Shards,
     SubscriberGroup,
     Subscription,
     SubscriptionId,
@@ -154,9 +152,7 @@ class SqliteSubscriptions:
         if is_active:
             self._control.paused(subscription_id, is_paused=True)
 
-    async def ending(
-        self, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
+    async def ending(self, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
             " WHERE s.state = 'ending' ORDER BY s.id LIMIT ?",
@@ -278,9 +274,7 @@ class SqliteDigests:
             (to_milliseconds(due), subscription_id),
         )
 
-    async def due(
-        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
-    ) -> list[Subscription]:
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM digests d"
             " CROSS JOIN subscriptions s ON s.id = d.subscription_id"

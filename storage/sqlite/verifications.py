@@ -17,12 +17,10 @@ import msgspec
 from protocols.urls import host_name, normal_url
 from storage.errors import NotFound
 from storage.records import (
-    ALL_SHARDS,
     AccountRequest,
     Format,
     NewSubscription,
     NewVerification,
-    Shards,
     SubscriptionId,
     SubscriptionState,
     Verification,
@@ -380,7 +378,6 @@ class SqliteVerifications:
         limit: int,
         without: Collection[int] = (),
         without_hosts: Collection[str] = (),
-        shards: Shards = ALL_SHARDS,
     ) -> list[Verification]:
         in_hand = pack_ids(without)
         hosts = msgspec.json.encode(list(without_hosts)).decode()
@@ -389,7 +386,7 @@ class SqliteVerifications:
         )
         return [read_verification(row, self._box) for row in rows]
 
-    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+    async def next_due(self) -> datetime | None:
         row = await self._readers.first(
             "SELECT min(due) FROM verifications WHERE due IS NOT NULL"
         )

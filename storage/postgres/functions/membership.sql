@@ -54,9 +54,62 @@ BEGIN
     PERFORM free_leases();
 END $$;
 
+CREATE OR REPLACE FUNCTION shard_of(url text) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+-- The shard of a URL, by its host alone: so one node keeps the pace of a host.
+SELECT get_byte(sha256(convert_to(coalesce(substring(lower(url) FROM
+    '^[a-z0-9+.-]+://(?:[^/?#]*@)?(\[[^]]*\]|[^/:?#]*)'), ''), 'UTF8')), 0)::smallint;
+$$;
+
+CREATE OR REPLACE FUNCTION owns_shard(node bigint, of_kind text, url text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+-- Whether a node may begin what is due there. 0: a node that owns everything.
+SELECT node = 0 OR EXISTS (SELECT 1 FROM shards s WHERE s.kind = of_kind
+    AND s.id = shard_of(url) AND s.incarnation = node AND s.given_up_at IS NULL);
+$$;
+
+CREATE OR REPLACE FUNCTION owns_feed(node bigint, feed bigint) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+-- Whether a node may begin what is due of a feed: by the host that it is fetched from.
+SELECT node = 0 OR owns_shard(node, 'feeds', coalesce(
+    (SELECT coalesce(nullif(fetch_url, ''), url) FROM feeds WHERE id = feed), ''));
+$$;
+
+CREATE OR REPLACE FUNCTION divide_shards(
+    given bigint, OUT feeds bigint[], OUT callbacks bigint[], OUT is_leader boolean
+) LANGUAGE plpgsql AS $$
+-- The shards of a member from now on; NULL: all, as it is alone. Each shard is to belong
+-- to the member of the highest hash, so that few move when one comes or goes. A shard
+-- that its owner is to give up is free 20 s later: as long as what is under way may take.
+BEGIN
+    is_leader := TRUE;
+    IF NOT EXISTS (SELECT 1 FROM nodes WHERE incarnation = given AND NOT is_alone) THEN
+        RETURN;
+    END IF;
+    LOCK TABLE shards IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE shards SET incarnation = 0, given_up_at = NULL
+        WHERE incarnation <> 0 AND (incarnation NOT IN (SELECT n.incarnation FROM nodes n)
+            OR given_up_at <= clock_timestamp() - interval '20 s');
+    UPDATE shards s SET incarnation = given,
+            given_up_at = CASE WHEN w.owner <> given
+                THEN coalesce(s.given_up_at, clock_timestamp()) END
+        FROM (SELECT DISTINCT ON (c.kind, c.id) c.kind, c.id, n.incarnation AS owner
+            FROM shards c CROSS JOIN nodes n
+            ORDER BY c.kind, c.id, md5(n.name || '/' || c.kind || '/' || c.id)) w
+        WHERE w.kind = s.kind AND w.id = s.id AND (
+            s.incarnation = 0 AND w.owner = given
+            OR s.incarnation = given AND (w.owner <> given) = (s.given_up_at IS NULL));
+    SELECT coalesce(array_agg(id) FILTER (WHERE kind = 'feeds'), '{}'),
+            coalesce(array_agg(id) FILTER (WHERE kind = 'callbacks'), '{}'),
+            coalesce(bool_or(kind = 'leader'), FALSE)
+        INTO feeds, callbacks, is_leader
+        FROM shards WHERE incarnation = given AND given_up_at IS NULL;
+END $$;
+
 CREATE OR REPLACE FUNCTION renew_node(
     given bigint, seconds double precision, named text, known text, upto bigint,
-    OUT is_member boolean, OUT log_epoch text, OUT log_end bigint
+    OUT is_member boolean, OUT log_epoch text, OUT log_end bigint,
+    OUT feeds bigint[], OUT callbacks bigint[], OUT is_leader boolean
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM remove_silent_nodes(given);
@@ -65,11 +118,13 @@ BEGIN
     is_member := FOUND;
     PERFORM ensure_epoch(named, known, upto);
     SELECT epoch, head INTO log_epoch, log_end FROM log_head;
+    SELECT d.* INTO feeds, callbacks, is_leader FROM divide_shards(given) d;
 END $$;
 
 CREATE OR REPLACE FUNCTION join_nodes(
     given text, given_url text, seconds double precision, given_is_alone boolean,
-    OUT given_incarnation bigint, OUT other text
+    OUT given_incarnation bigint, OUT other text,
+    OUT feeds bigint[], OUT callbacks bigint[], OUT is_leader boolean
 ) LANGUAGE plpgsql AS $$
 -- Join, in the place of an earlier term of that name. Without an incarnation: another
 -- node is a member, and one of the two has to be alone. Writes of terms that end here
@@ -90,6 +145,7 @@ BEGIN
         VALUES (given, given_url, given_incarnation,
             clock_timestamp() + make_interval(secs => seconds), given_is_alone);
     PERFORM free_leases();
+    SELECT d.* INTO feeds, callbacks, is_leader FROM divide_shards(given_incarnation) d;
     DELETE FROM lanes WHERE used_at < now() - interval '1 day';
 END $$;
 

@@ -34,6 +34,7 @@ OWN_ON_A_SERVER = {
     "log_head",
     "nodes",
     "lanes",
+    "shards",
     "feed_audience",
     "feed_outcomes",
 }

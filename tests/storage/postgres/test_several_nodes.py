@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import LiteralString
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -20,12 +21,17 @@ from storage.errors import TermEnded
 from storage.postgres import open_database
 from storage.postgres.operations import PostgresStorage
 from storage.records import (
+    ANONYMOUS,
     ControlEvent,
     EpochBegan,
     NewNode,
+    NewVerification,
     NodeTerm,
     Position,
     RetryMoved,
+    ShardKind,
+    VerificationMode,
+    VerificationTry,
 )
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import START, Scene, all_of, at
@@ -201,3 +207,131 @@ async def test_one_epoch_begins_for_all_nodes(nodes: Nodes) -> None:
 
     epoch = (await one.storage.log.end()).epoch
     assert told == [EpochBegan(epoch)] * 2
+
+
+# --- shards ---
+
+
+async def divided(*members: Member) -> None:
+    """Have them renew their terms until each has what it is to have."""
+    for each in members * 2:
+        await each.renew()
+
+
+async def share(nodes: Nodes, *members: Member) -> None:
+    await divided(*members)
+    drained(nodes)
+    await divided(*members)
+
+
+def drained(nodes: Nodes) -> None:
+    """As time does, for shards that are to be given up."""
+    nodes.execute("UPDATE shards SET given_up_at = given_up_at - interval '20 s'")
+
+
+@pytest.mark.parametrize("kind", [ShardKind.FEEDS, ShardKind.CALLBACKS])
+async def test_each_shard_belongs_to_one_node_at_a_time(
+    nodes: Nodes, kind: ShardKind
+) -> None:
+    one = await nodes.join("one")
+    assert one.term.shards(kind) == set(range(256))
+    other = await nodes.join("other")
+    assert (other.term.shards(kind), other.term.is_leader) == (frozenset(), False)
+    await divided(one, other)
+
+    kept = one.term.shards(kind)
+    assert kept is not None
+    assert 80 < len(kept) < 176
+    assert other.term.shards(kind) == frozenset(), "one still ends what it has begun"
+
+    drained(nodes)
+    await divided(one, other)
+    assert one.term.shards(kind) == kept
+    assert other.term.shards(kind) == set(range(256)) - kept
+    assert one.term.is_leader is not other.term.is_leader
+
+    nodes.end_term("one")
+    await other.renew()
+    assert other.term.shards(kind) == set(range(256))
+    assert other.term.is_leader
+
+
+async def ask(member: Member, callback: str) -> None:
+    request = NewVerification(
+        account=ANONYMOUS,
+        mode=VerificationMode.SUBSCRIBE,
+        topic="https://a.example/feed",
+        callback=callback,
+        token=callback,
+        lease_seconds=300,
+    )
+    assert await member.storage.verifications.add(
+        request, START, most=99, most_of_host=99
+    )
+
+
+async def test_what_is_due_is_listed_to_the_owner_of_its_shard_only(
+    nodes: Nodes,
+) -> None:
+    one, other = await nodes.join("one"), await nodes.join("other")
+    await share(nodes, one, other)
+    names = "abcdefghijkl"
+    for name in names:
+        feed = await one.scene.add_feed(name)
+        callback = f"https://{name}.example/hook"
+        subscription = await one.scene.subscribe(feed, callback=callback)
+        await one.storage.digests.set(subscription.id, START)
+        ended = await one.scene.subscribe(feed, callback=f"{callback}?ended")
+        await one.storage.subscriptions.end(ended.id, "ended", START, tell=True)
+        await ask(one, callback)
+
+    async def lists(storage: PostgresStorage) -> list[list[str]]:
+        digests = await storage.digests.due(FAST, 99)
+        ending = await storage.subscriptions.ending(99)
+        asked = await storage.verifications.due(FAST, per_host=9, limit=99)
+        statistics = await storage.feed_statistics.due(FAST, 99)
+        feeds = await storage.feeds.several(statistics)
+        polled = await storage.feeds.due(FAST, after={}, limit=99)
+        assert await storage.feeds.next_due() is not None
+        return [
+            sorted(urlsplit(url).hostname or "" for url in urls)
+            for urls in (
+                [each.callback for each in digests],
+                [each.callback for each in ending],
+                [each.callback for each in asked],
+                [each.url for each in feeds.values()],
+                [each.url for each in polled],
+            )
+        ]
+
+    hosts = [f"{name}.example" for name in names]
+    for mine, others in zip(
+        await lists(one.storage), await lists(other.storage), strict=True
+    ):
+        assert mine
+        assert others
+        assert sorted(mine + others) == hosts
+
+
+async def test_outcomes_of_who_was_removed_are_refused(nodes: Nodes) -> None:
+    removed, other = await nodes.join("removed"), await nodes.join("other")
+    feed = await removed.scene.add_feed()
+    subscription = await removed.scene.subscribe(feed)
+    ended = await removed.scene.subscribe(feed, "ended")
+    await removed.storage.subscriptions.end(ended.id, "ended", START, tell=True)
+    await ask(removed, subscription.callback)
+    (asked,) = await removed.storage.verifications.due(FAST, per_host=9, limit=9)
+    nodes.end_term("removed")
+    await other.renew()
+
+    tried = VerificationTry(at=START, status=500, reason="answered 500")
+    storage = removed.storage
+    for call in (
+        storage.verifications.retry(asked.id, tried, FAST),
+        storage.subscriptions.mark_denied([ended.id]),
+        storage.digests.set(subscription.id, START),
+        storage.feed_statistics.save([]),
+        storage.pushes.forget(feed.id),
+    ):
+        with pytest.raises(TermEnded):
+            await call

@@ -1,0 +1,1 @@
+-- Shards are divided between nodes on PostgreSQL. Here the only node owns everything.
