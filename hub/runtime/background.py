@@ -5,10 +5,16 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
+
+import structlog
+
+from storage.errors import StorageError
+
+log = structlog.get_logger()
 
 BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
 """Starts something that runs until it is cancelled."""
@@ -19,6 +25,31 @@ async def wait_for(woken: asyncio.Event, seconds: float | None) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await woken.wait()
+
+
+async def work_when_woken(
+    woken: asyncio.Event,
+    work: Callable[[], Awaitable[bool]],
+    *,
+    failure: str,
+    retry_seconds: float,
+) -> Never:
+    """Do one part of the work after the other while there is any, and wait to be woken
+    when there is none.
+
+    ``work`` returns whether there was any. A `StorageError` that it raises is logged
+    under ``failure``, and the work tried again.
+    """
+    while True:
+        woken.clear()
+        try:
+            was_work = await work()
+        except StorageError as error:
+            log.warning(failure, error=str(error))
+            await asyncio.sleep(retry_seconds)
+        else:
+            if not was_work:
+                await woken.wait()
 
 
 class DrainingTaskGroup(asyncio.TaskGroup):

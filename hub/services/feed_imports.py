@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from hub.runtime.background import wait_for
+from hub.runtime.background import work_when_woken
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedService
 from hub.services.feed_requests import (
@@ -182,16 +182,12 @@ class FeedImportService:
 
     async def run(self) -> None:
         """Check and add feeds of all imports, until cancelled."""
-        while True:
-            self._woken.clear()
-            try:
-                is_idle = not await self._work()
-            except StorageError as error:
-                log.warning("imports_not_worked_on", error=str(error))
-                await asyncio.sleep(self._retry_seconds)
-            else:
-                if is_idle:
-                    await wait_for(self._woken, None)
+        await work_when_woken(
+            self._woken,
+            self._work,
+            failure="imports_not_worked_on",
+            retry_seconds=self._retry_seconds,
+        )
 
     async def _work(self) -> bool:
         """Handle a part of each import; False if no import is at work.

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 from msgspec.structs import replace
 
-from hub.runtime.background import wait_for
+from hub.runtime.background import work_when_woken
 from hub.runtime.clock import Clock
 from hub.services.feed_requests import LONGEST_CATEGORY, check_name
 from hub.services.plan_targets import PlanTarget, PlanTargets
@@ -166,16 +166,12 @@ class PlanService:
 
     async def run(self) -> None:
         """Carry out confirmed plans, until cancelled."""
-        while True:
-            self._woken.clear()
-            try:
-                is_idle = not await self._work()
-            except StorageError as error:
-                log.warning("plans_not_worked_on", error=str(error))
-                await asyncio.sleep(self._retry_seconds)
-            else:
-                if is_idle:
-                    await wait_for(self._woken, None)
+        await work_when_woken(
+            self._woken,
+            self._work,
+            failure="plans_not_worked_on",
+            retry_seconds=self._retry_seconds,
+        )
 
     async def _work(self) -> bool:
         """Do a batch of each running plan; False if there is none."""

@@ -71,17 +71,13 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 def read_document(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
     """Like `parse`, for a document that has been opened already."""
     try:
-        return _read(document, context)
+        if document.kind == DocumentKind.JSON:
+            return _read_json(document, context)
+        if context.known is not None:
+            return read_incrementally(document, context.known, context)
+        return parse_xml(document, context)
     except (MalformedDocument, LimitExceeded) as error:
         raise document.locate(error) from None
-
-
-def _read(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    if document.kind == DocumentKind.JSON:
-        return _read_json(document, context)
-    if context.known is not None:
-        return read_incrementally(document, context.known, context)
-    return parse_xml(document, context)
 
 
 def _read_json(document: OpenedDocument, context: ParseContext) -> ParsedFeed:

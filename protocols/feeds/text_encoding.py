@@ -149,7 +149,7 @@ def mend_mojibake(body: bytes, sound: tuple[int, int] = (0, 0)) -> tuple[bytes, 
     ``sound`` is a range of positions that holds whole elements and none of these
     control characters.
     """
-    mended = _encoded_once(body)
+    mended = body if body.isascii() else _encoded_once(body)
     if mended is not body:
         return mended, "the text was encoded as UTF-8 twice"
     start, end = sound
@@ -190,11 +190,7 @@ def _encoded_once(body: bytes) -> bytes:
 
 
 def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
-    """The first bytes beyond ASCII: near the beginning in most documents, or
-    nowhere.
-    """
-    if body.isascii():
-        return None
+    """The first bytes beyond ASCII: near the beginning in most documents."""
     start, width = 0, _STRIDE
     while body[start : start + width].isascii():
         start, width = start + width, 2 * width

@@ -17,7 +17,6 @@ from hub.core.news.decision import Decision
 from hub.core.push.hub_offers import hubs_of_header, offer_of, validator_of_header
 from hub.core.push.hub_trust import (
     NOTHING,
-    PushChange,
     after_useless,
     hint_time,
     push_change,
@@ -159,7 +158,10 @@ def quiet_commit(
     None if it is unchanged.
     """
     target, fetched = decision.target, decision.fetched
-    change = change_of_push(decision, polling, new)
+    change = None
+    if decision.rules.push_url:
+        offer = _offer(decision, polling)
+        change = push_change(target.push, offer, fetched, new)
     planned = decision.plan(polling, change.push if change else None)
     polling = replace(
         polling,
@@ -275,14 +277,6 @@ def after_unreadable(decision: Decision, error: str) -> FetchCommit:
         next_fetch=planned.next_fetch,
         polling=replace(decision.polling, message=line),
     )
-
-
-def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange | None:
-    """How a good answer with ``new`` entries changes the push; None: not at all."""
-    if not decision.rules.push_url:
-        return None
-    offer = _offer(decision, polling)
-    return push_change(decision.target.push, offer, decision.fetched, new)
 
 
 def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
