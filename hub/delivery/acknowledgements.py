@@ -93,18 +93,14 @@ class Acknowledgements:
         written."""
         while not self._stopping or self._batch is not None:
             await self._gathered.wait()
-            if not self._stopping:
-                await asyncio.sleep(self._seconds_left())
+            if not self._stopping:  # less what the event loop has used already
+                now = self._clock.monotonic()
+                since = self._batch.since if self._batch else now
+                await asyncio.sleep(max(0.0, since + FLUSH_SECONDS - now))
             batch, self._batch = self._batch, None
             self._gathered.clear()
             if batch is not None:
                 await self._write(batch)
-
-    def _seconds_left(self) -> float:
-        """Seconds until the next flush, less those that the event loop has used
-        already."""
-        since = self._batch.since if self._batch else self._clock.monotonic()
-        return max(0.0, since + FLUSH_SECONDS - self._clock.monotonic())
 
     def stop(self) -> None:
         """Let `run` write what is left and return."""

@@ -209,7 +209,8 @@ class FirstDeliveries:
                 )
                 return
             self._settle(member, reply)
-            self._unpark(member.origin)
+            if self._parked:
+                self._unpark(member.origin)
         self._workers -= 1
 
     def _next(self) -> Member | None:

@@ -381,11 +381,13 @@ class DocumentReader:
         if is_known_body(target.feed.polling, digest):
             count(DocumentReading.UNCHANGED)
             return NOT_PARSED
+        knowing = partial(known_slices, target.slices, target.seen, self.name)
+        is_large = len(target.slices) > _LARGE_SLICES
         context = ParseContext(
             url=fetched.url,
             content_type=fetched.content_type,
             now=self.clock.now(),
-            known=await self._known(target),
+            known=await run_in_thread(knowing) if is_large else knowing(),
             selector=selector_of(target.feed.url),
         )
         try:
@@ -395,8 +397,3 @@ class DocumentReader:
             return ParseOutcome(error=error, body_hash=digest)
         count(DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL)
         return ParseOutcome(feed=feed, body_hash=digest)
-
-    async def _known(self, target: FetchTarget) -> bytes:
-        known = partial(known_slices, target.slices, target.seen, self.name)
-        is_large = len(target.slices) > _LARGE_SLICES
-        return await run_in_thread(known) if is_large else known()

@@ -97,15 +97,12 @@ class _Lines:
         self._clock = clock
         self._sleep = sleep
         self._most = most
-        self._lines: OrderedDict[str, _Line] = OrderedDict()
+        self.known: OrderedDict[str, _Line] = OrderedDict()
         self._numbers = count()
 
-    def find(self, name: str) -> _Line | None:
-        return self._lines.get(name)
-
     def use(self, name: str) -> _Line:
-        line = self._lines.setdefault(name, _Line())
-        self._lines.move_to_end(name)
+        line = self.known.setdefault(name, _Line())
+        self.known.move_to_end(name)
         self._forget_idle(self._clock.monotonic())
         return line
 
@@ -146,11 +143,11 @@ class _Lines:
             line.serving = None
 
     def _forget_idle(self, now: float) -> None:
-        while len(self._lines) > 1:
-            oldest = next(iter(self._lines.values()))
-            if len(self._lines) <= self._most and not oldest.is_idle(now):
+        while len(self.known) > 1:
+            oldest = next(iter(self.known.values()))
+            if len(self.known) <= self._most and not oldest.is_idle(now):
                 return
-            self._lines.popitem(last=False)
+            self.known.popitem(last=False)
 
 
 class HostLimiter:
@@ -231,7 +228,7 @@ class HostLimiter:
 
     def held(self, host: str) -> float:
         """Seconds for which the host wants no request."""
-        line = self._hosts.find(host)
+        line = self._hosts.known.get(host)
         return max(0.0, line.held_until - self._clock.monotonic()) if line else 0.0
 
 

@@ -135,27 +135,22 @@ class SearchIndex:
 
     async def _do_upkeep(self) -> bool:
         """Do one step of upkeep; returns whether there was anything to do."""
-        if await self._remove_former():
+        if self._may_have_former and await self._remove_former():
             return True
         if not self._days:
             return False
         return bool(
             await self._merging.take_and_rest(self._storage.search.merge)
-            or await self._forget_old()
+            or (not isinf(self._days) and await self._forget_old())
             or await self._read_unread()
         )
 
     async def _remove_former(self) -> int:
-        if not self._may_have_former:
-            return 0
         removed = await self._removing.take_and_rest(self._storage.search.remove_former)
         self._may_have_former = removed > 0
         return removed
 
     async def _forget_old(self) -> int:
-        if isinf(self._days):
-            return 0
-
         async def forget(limit: int) -> int:
             old = await self._storage.search.dated_before(self._since, limit)
             if old:
