@@ -308,19 +308,17 @@ def _assign_positions(
 
 
 def matches_of(
-    commit: EncodedCommit, connection: sqlite3.Connection
+    feed_id: int, matches: Sequence[MatchWrite], connection: sqlite3.Connection
 ) -> list[MatchWrite]:
     """Matches of queries that still exist and whose owners may read the feed now."""
-    if commit.matched is None or not commit.matched.matches:
-        return []
     found = connection.execute(
         "SELECT t.id FROM json_each(?) asked CROSS JOIN feeds t ON t.id = asked.value"
         " CROSS JOIN feeds f ON f.id = ?"
         f" WHERE t.state = 'track' AND {may_read(OWNER.format('t.id'))}",
-        (pack_ids([each.feed_id for each in commit.matched.matches]), commit.feed_id),
+        (pack_ids([each.feed_id for each in matches]), feed_id),
     )
-    there = {feed_id for (feed_id,) in found}
-    return [each for each in commit.matched.matches if each.feed_id in there]
+    there = {query_id for (query_id,) in found}
+    return [each for each in matches if each.feed_id in there]
 
 
 def append_record(
@@ -442,7 +440,9 @@ def apply_commit(
     require_document(commit, connection)
     if commit.push is not None:
         put_push(commit.feed_id, commit.at, commit.push, connection)
-    matches = matches_of(commit, connection)
+    matches: list[MatchWrite] = []
+    if commit.matched is not None and commit.matched.matches:
+        matches = matches_of(commit.feed_id, commit.matched.matches, connection)
     count = len(commit.records) + len(matches)
     last_position = _assign_positions(count, commit.matched, connection)
     first_position = last_position - count + 1

@@ -61,9 +61,8 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
     for subscription_id, reason in flush.ended:
         connection.execute(_GONE, (subscription_id,))
         end_all([subscription_id], reason, SubscriptionState.ENDED, at, connection)
-    if flush.recovered:
-        _recover(flush.recovered, connection)
-    _note_changed(flush, at, connection)
+    if flush.recovered or flush.opened or flush.moved or flush.given_up:
+        _note_changed(flush, at, connection)
     if flush.advanced:
         _advance(flush.advanced, connection)
     if flush.notified:
@@ -79,14 +78,15 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
 def _note_changed(
     flush: DeliveryFlush, at: int, connection: sqlite3.Connection
 ) -> None:
+    if flush.recovered:
+        _recover(flush.recovered, connection)
     changed = {
         *flush.recovered,
         *(each.subscription_id for each in flush.opened),
         *(each.subscription_id for each in flush.moved),
         *(each.subscription_id for each in flush.given_up),
     }
-    if changed:
-        note_conditions(changed, at, connection)
+    note_conditions(changed, at, connection)
 
 
 def _acknowledge_all(
