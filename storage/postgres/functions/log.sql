@@ -269,7 +269,8 @@ BEGIN
         recent_polls = latest_polls(h.recent_polls, packed(k, 'poll'))
         FROM unnest(kept) k WHERE h.feed_id = (k ->> 'feed_id')::bigint;
     UPDATE feed_outcomes o SET polling = packed(k, 'outcome')
-        FROM unnest(kept) k WHERE o.feed_id = (k ->> 'feed_id')::bigint;
+        FROM unnest(kept) k WHERE o.feed_id = (k ->> 'feed_id')::bigint
+            AND o.polling <> packed(k, 'outcome');
     UPDATE schedule s SET next_fetch = (k ->> 'next_fetch')::bigint,
             pace = (k ->> 'pace')::smallint
         FROM unnest(kept) k WHERE s.feed_id = (k ->> 'feed_id')::bigint;
