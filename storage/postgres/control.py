@@ -1,17 +1,88 @@
 """`storage.contract.ControlStore` on PostgreSQL.
 
-One node has the database at a time (see `storage.postgres.membership`), and is told of
-its own writes.
+A node is told of its own decisions as soon as they are durable. Decisions of all nodes
+are also rows of the table ``control``, which a node that is not alone reads every
+`PAUSE`. There it finds its own once more, each after those that preceded it: so what
+two nodes decide of one subscription ends the same everywhere.
 """
 
 from __future__ import annotations
 
-from storage.records import EpochBegan
+import asyncio
+from typing import Final
+
+from storage.errors import StorageClosed, StorageError
+from storage.postgres.connections import Connections, Row
+from storage.records import (
+    ControlEvent,
+    EpochBegan,
+    FeedId,
+    PauseChanged,
+    Position,
+    QueriesCame,
+    QueriesWent,
+    SubscriptionId,
+    SubscriptionsEnded,
+    TrackQuery,
+)
 from storage.sqlite.control import SqliteControl
+from storage.sqlite.log_end import LogEnd
+
+PAUSE: Final = 0.05
+"""Seconds between two looks at what other nodes have decided, and committed."""
+_READ: Final = """
+SELECT h.head, c.id, c.kind, c.ids, c.number, c.query FROM log_head h
+LEFT JOIN (SELECT * FROM control WHERE id > %s ORDER BY id LIMIT 1000) c ON TRUE
+ORDER BY c.id
+"""
 
 
 class PostgresControl(SqliteControl):
     """Stores report what has become durable; this passes it to the watchers."""
 
+    def __init__(self, connections: Connections, end: LogEnd) -> None:
+        super().__init__(end)
+        self._connections = connections
+        self._log_end = end
+        self._following: asyncio.Task[None] | None = None
+
     def began(self, epoch: str) -> None:
         self._tell(EpochBegan(epoch))
+
+    def follow(self, last: int) -> None:
+        """Tell what comes after the event of this number, until `stop`."""
+        self._following = asyncio.create_task(
+            self._follow(last), name="storage-control"
+        )
+
+    def stop(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            self._following = None
+
+    async def _follow(self, last: int) -> None:
+        while True:
+            try:
+                rows = await self._connections.all(_READ, (last,))
+            except StorageClosed:
+                return
+            except StorageError:
+                rows = []  # whoever is silent for long loses the term, and joins anew
+            for head, number, *event in rows:
+                self._log_end.advance((Position(head),))
+                if number is not None:
+                    self._tell(_read(event))
+                    last = number
+            await asyncio.sleep(PAUSE)
+
+
+def _read(row: list[Row]) -> ControlEvent:
+    kind, ids, number, query = row
+    match kind:
+        case "ended":
+            return SubscriptionsEnded(tuple(map(SubscriptionId, ids)), Position(number))
+        case "paused" | "resumed":
+            return PauseChanged(SubscriptionId(ids[0]), kind == "paused")
+        case "came":
+            return QueriesCame(number, (TrackQuery(FeedId(ids[0]), query),))
+    return QueriesWent(tuple(map(FeedId, ids)))

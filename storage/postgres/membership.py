@@ -46,7 +46,7 @@ class PostgresMembership:
         self._end = end
 
     async def join(self, node: NewNode) -> NodeTerm:
-        ((incarnation, other, *shards),) = await self._connections.write(
+        ((incarnation, other, last_event, *shards),) = await self._connections.write(
             "SELECT * FROM join_nodes(%s, %s, %s, %s)",
             (node.name, node.url, TERM_SECONDS, node.is_alone),
         )
@@ -55,6 +55,9 @@ class PostgresMembership:
         term = _term(node.name, incarnation, *shards)
         self._connections.term = term
         self._connections.is_alone = node.is_alone
+        self._control.stop()
+        if not node.is_alone:
+            self._control.follow(last_event)
         return term
 
     async def renew(self, term: NodeTerm) -> NodeTerm:
@@ -76,6 +79,7 @@ class PostgresMembership:
         if self._connections.incarnation == term.incarnation:
             self._connections.term = None
             self._connections.is_alone = False
+            self._control.stop()
         self._note_end()
 
     def _note_end(self) -> None:

@@ -112,7 +112,7 @@ class PostgresStorage:
         self._log_end = LogEnd(log_end)
         self._closing: asyncio.Future[None] | None = None
         self._has_noted_time = False
-        self.control = control = PostgresControl(self._log_end)
+        self.control = control = PostgresControl(connections, self._log_end)
         claims = FollowingClaims(connections, box)
         self.feeds = PostgresFeeds(connections, box, control)
         self.feed_statistics = PostgresFeedStatistics(connections)
@@ -244,5 +244,6 @@ class PostgresStorage:
 
     async def _close(self) -> None:
         self._log_end.close()
+        self.control.stop()
         await self._connections.close()
         self._on_close()

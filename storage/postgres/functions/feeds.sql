@@ -211,6 +211,9 @@ BEGIN
         UPDATE feed_hot SET next_fetch = given_fetch WHERE feed_id = wanted;
         UPDATE schedule SET next_fetch = given_fetch WHERE feed_id = wanted;
     END IF;
+    IF former = 'track' AND given_state <> 'track' THEN
+        PERFORM note_control('went', ARRAY[wanted], 0, '');
+    END IF;
     RETURN QUERY SELECT v, former = 'track' AND given_state <> 'track'
         FROM stored_feeds v WHERE v.id = wanted;
 END $$;

@@ -123,7 +123,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION join_nodes(
     given text, given_url text, seconds double precision, given_is_alone boolean,
-    OUT given_incarnation bigint, OUT other text,
+    OUT given_incarnation bigint, OUT other text, OUT last_event bigint,
     OUT feeds bigint[], OUT callbacks bigint[], OUT is_leader boolean
 ) LANGUAGE plpgsql AS $$
 -- Join, in the place of an earlier term of that name. Without an incarnation: another
@@ -146,6 +146,7 @@ BEGIN
             clock_timestamp() + make_interval(secs => seconds), given_is_alone);
     PERFORM free_leases();
     SELECT d.* INTO feeds, callbacks, is_leader FROM divide_shards(given_incarnation) d;
+    last_event := (SELECT coalesce(max(id), 0) FROM control);
     DELETE FROM lanes WHERE used_at < now() - interval '1 day';
 END $$;
 

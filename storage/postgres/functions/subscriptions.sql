@@ -107,6 +107,7 @@ BEGIN
     UPDATE subscriptions SET state = given_state, ended_reason = reason, ended_at = now,
         paused_at = NULL WHERE id = ANY(ids) AND state IN ('pending', 'active');
     DELETE FROM retries WHERE subscription_id = ANY(ids);
+    PERFORM note_control('ended', ids, (SELECT head FROM log_head), '');
 END $$;
 
 CREATE OR REPLACE FUNCTION end_subscription(
@@ -325,6 +326,9 @@ BEGIN
         WHERE id = wanted AND state = 'active';
     is_active := FOUND;
     UPDATE retries SET is_paused = TRUE WHERE subscription_id = wanted;
+    IF is_active THEN
+        PERFORM note_control('paused', ARRAY[wanted], 0, '');
+    END IF;
     RETURN is_active;
 END $$;
 
@@ -342,6 +346,7 @@ BEGIN
         PERFORM make_due(wanted, now);
     END IF;
     PERFORM note_conditions(ARRAY[wanted], now);
+    PERFORM note_control('resumed', ARRAY[wanted], 0, '');
     RETURN is_active;
 END $$;
 

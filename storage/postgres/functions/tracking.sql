@@ -45,6 +45,7 @@ BEGIN
     IF version > 0 THEN
         PERFORM hold_audience();
         UPDATE log_head h SET queries = h.queries + 1 RETURNING h.queries INTO version;
+        PERFORM note_control('came', ARRAY[known], version, given_query);
     END IF;
     RETURN QUERY SELECT v, add_query.version FROM stored_feeds v WHERE v.id = known;
 END $$;
@@ -67,5 +68,6 @@ BEGIN
             AND (s.state IN ('pending', 'active') OR s.ended_at >= since))
         ORDER BY f.id LIMIT most);
     UPDATE feeds SET state = 'removed', removed_at = now WHERE id = ANY(ids);
+    PERFORM note_control('went', ids, 0, '');
     RETURN ids;
 END $$;

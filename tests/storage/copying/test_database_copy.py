@@ -35,6 +35,7 @@ OWN_ON_A_SERVER = {
     "nodes",
     "lanes",
     "shards",
+    "control",
     "feed_audience",
     "feed_outcomes",
 }

@@ -24,17 +24,24 @@ from storage.records import (
     ANONYMOUS,
     ControlEvent,
     EpochBegan,
+    FeedState,
     NewNode,
     NewVerification,
     NodeTerm,
+    PauseChanged,
     Position,
+    QueriesCame,
+    QueriesWent,
     RetryMoved,
     ShardKind,
+    SubscriptionsEnded,
+    TrackQuery,
     VerificationMode,
     VerificationTry,
 )
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import START, Scene, all_of, at
+from tests.support.waiting import eventually
 
 SLOW, FAST = START, datetime(2100, 1, 1, tzinfo=UTC)
 """Clocks of two hubs, behind the server's and ahead of it."""
@@ -335,3 +342,39 @@ async def test_outcomes_of_who_was_removed_are_refused(nodes: Nodes) -> None:
     ):
         with pytest.raises(TermEnded):
             await call
+
+
+# --- the control log ---
+
+
+def in_the_end(told: list[ControlEvent]) -> list[ControlEvent]:
+    """Each event at its last place: a node is told of its own twice."""
+    return [*dict.fromkeys(reversed(told))][::-1]
+
+
+async def test_what_one_node_decides_all_are_told_in_one_order(nodes: Nodes) -> None:
+    one, other = await nodes.join("one"), await nodes.join("other")
+    feed = await one.scene.add_feed()
+    kept, ended = [await one.scene.subscribe(feed, name) for name in "ab"]
+    told: dict[str, list[ControlEvent]] = {"one": [], "other": []}
+    with (
+        one.storage.control.watch(told["one"].append),
+        other.storage.control.watch(told["other"].append),
+    ):
+        await one.storage.subscriptions.pause(kept.id, START)
+        await other.storage.subscriptions.resume(kept.id, START)
+        position = await one.scene.publish(feed)
+        await one.storage.subscriptions.end(ended.id, "ended", START, tell=True)
+        query = await other.storage.tracking.add("fanfare", "fanfare", START)
+        await one.storage.feeds.set_state(query.id, FeedState.REMOVED, START)
+
+        log: list[ControlEvent] = [
+            PauseChanged(kept.id, is_paused=True),
+            PauseChanged(kept.id, is_paused=False),
+            SubscriptionsEnded((ended.id,), position),
+            QueriesCame(1, (TrackQuery(query.id, "fanfare"),)),
+            QueriesWent((query.id,)),
+        ]
+        for events in told.values():
+            await eventually(lambda events=events: in_the_end(events) == log)
+    assert await other.storage.log.wait(Position(0), 0) == position

@@ -1,0 +1,1 @@
+-- PostgreSQL keeps what its nodes tell each other. Here there is nobody to be told.
