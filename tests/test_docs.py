@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
-from collections.abc import Iterator
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import cast
 
 import pytest
+import yaml
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 
@@ -174,3 +179,48 @@ def test_every_command_line_of_the_docs_is_one_that_there_is(
         count = next(n for n in (2, 1) if " ".join(["fanfare", *words[:n]]) in named)
         command = named[" ".join(["fanfare", *words[:count]])]
         command.make_context(command.name, words[count:]).close()
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    return re.findall(rf"(?ms)^ *```{language}\n(.*?)^ *```", page.read_text())
+
+
+READABLE: Mapping[str, Callable[[str], object]] = {
+    "json": lambda text: [json.loads(each) for each in documents_in(text)],
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+    "python": lambda text: compile(
+        text, "example", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    ),
+    "sh": lambda text: subprocess.run(["sh", "-n"], input=text, text=True, check=True),
+}
+
+
+def documents_in(text: str) -> list[str]:
+    """One document, or one a line."""
+    lines = text.splitlines()
+    return (
+        lines
+        if all(each.endswith("}") and each[0] == "{" for each in lines)
+        else [text]
+    )
+
+
+@pytest.mark.parametrize("language", READABLE)
+def test_every_example_can_be_read_as_what_it_is(language: str) -> None:
+    examples = [each for page in PAGES for each in blocks_of(page, language)]
+    assert examples
+    if language == "sh":
+        examples = ["\n".join(f"f() {{\n{each}\n}}" for each in examples)]
+    for each in examples:
+        READABLE[language](each)
+
+
+def test_paths_and_extras_in_shell_examples_are_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = "".join("".join(blocks_of(page, "sh")) for page in PAGES)
+    extras = set(re.findall(r"fanfare-hub\[(\w+)\]", text))
+    assert {"client", "opentelemetry", "postgres"} <= extras
+    assert extras <= project["optional-dependencies"].keys()
+    made = {"scripts/container/postgres-password"}
+    for path in set(re.findall(r"(?:^|[\s/])(scripts/[\w./-]+)", text)) - made:
+        assert (ROOT / path).exists() or path.endswith("fanfare."), path
