@@ -320,8 +320,8 @@ class PostgresFeeds:
 
     async def _defer(self, times: Mapping[FeedId, datetime]) -> None:
         await self._connections.write(
-            "SELECT put_next_fetches(%s::bigint[], %s::bigint[])",
-            ([*times], [*times.values()]),
+            "SELECT put_next_fetches(%s::bigint[], %s::bigint[]) FROM require_term(%s)",
+            ([*times], [*times.values()], self._connections.incarnation),
         )
 
     async def hold_hosts(

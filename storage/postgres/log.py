@@ -54,7 +54,8 @@ _QUIET: Final = (
     "SELECT c.place, c.version, set_config('synchronous_commit', 'off', TRUE)"
     " FROM commit_quiet(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],"
     " %s::bytea[], %s::bytea[], %s::bigint[], %s::bigint[], %s::float8[],"
-    " %s::float8[], %s::float8[], %s::bigint[], %s::bytea[], %s::text[]) c"
+    " %s::float8[], %s::float8[], %s::bigint[], %s::bytea[], %s::text[]) c,"
+    " require_term(%s)"
 )
 """Nobody waits for the server's disk: what a crash of the server takes away is polled
 once more."""
@@ -160,7 +161,9 @@ class PostgresLog:
     ) -> Sequence[CommitOutcome]:
         by_feed = sorted(range(len(commits)), key=lambda place: commits[place].feed_id)
         columns = zip(*(commits[place] for place in by_feed), strict=True)
-        found = await self._connections.write(_QUIET, [*map(list, columns)])
+        found = await self._connections.write(
+            _QUIET, [*map(list, columns), self._connections.incarnation]
+        )
         outcomes: list[CommitOutcome] = [NotStored.GONE] * len(commits)
         for place, version, _ in found:
             outcomes[by_feed[place - 1]] = _quiet_outcome(version)

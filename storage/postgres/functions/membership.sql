@@ -159,6 +159,13 @@ BEGIN
     END IF;
 END $$;
 
+CREATE OR REPLACE FUNCTION term_key(given bigint) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+-- Of the lock that all writes of a term share, and that its end waits for. Unlike a lock
+-- on the node's row it is not logged.
+SELECT hashtextextended('term of ' || current_schema(), given);
+$$;
+
 CREATE OR REPLACE FUNCTION require_term(given bigint) RETURNS void LANGUAGE plpgsql AS $$
 -- Refuse writes of a term that is over. A node that takes over waits until the end of
 -- this transaction. 0: the writer has never joined.
@@ -166,8 +173,17 @@ BEGIN
     IF given = 0 THEN
         RETURN;
     END IF;
-    PERFORM 1 FROM nodes WHERE incarnation = given FOR KEY SHARE;
-    IF NOT FOUND THEN
+    PERFORM pg_advisory_xact_lock_shared(term_key(given));
+    IF NOT EXISTS (SELECT 1 FROM nodes WHERE incarnation = given) THEN
         RAISE EXCEPTION 'term % is over', given USING ERRCODE = 'FF001';
     END IF;
 END $$;
+
+CREATE OR REPLACE FUNCTION await_writes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(term_key(OLD.incarnation));
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER nodes_end AFTER DELETE ON nodes
+    FOR EACH ROW EXECUTE FUNCTION await_writes();

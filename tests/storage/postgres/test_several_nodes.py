@@ -40,7 +40,7 @@ from storage.records import (
     VerificationTry,
 )
 from tests.support.new_database import new_postgres
-from tests.support.storage_scene import START, Scene, all_of, at
+from tests.support.storage_scene import START, Scene, all_of, at, fetch
 from tests.support.waiting import eventually
 
 SLOW, FAST = START, datetime(2100, 1, 1, tzinfo=UTC)
@@ -70,8 +70,11 @@ class Nodes:
         return Member(storage, Scene(storage), term)
 
     def execute(self, statement: LiteralString, *values: str) -> None:
-        with psycopg.connect(self._location, autocommit=True) as connection:
+        with self.connect() as connection:
             connection.execute(statement, values)
+
+    def connect(self) -> psycopg.Connection:
+        return psycopg.connect(self._location, autocommit=True)
 
     def end_term(self, name: str) -> None:
         """As time does, for a node that is silent."""
@@ -169,6 +172,22 @@ async def test_who_is_silent_for_a_term_holds_nothing_and_stores_nothing(
             await call
     assert await other.storage.deliveries.notified() == {}
     assert (await other.storage.log.end()).position == 2
+
+
+async def test_who_takes_over_waits_for_a_write_that_is_under_way(
+    nodes: Nodes,
+) -> None:
+    removed, other = await nodes.join("removed"), await nodes.join("other")
+    nodes.end_term("removed")
+    with nodes.connect() as connection, connection.transaction():
+        connection.execute("SELECT require_term(%s)", (removed.term.incarnation,))
+        renewing = asyncio.create_task(other.renew())
+        await asyncio.wait([renewing], timeout=0.1)
+        assert not renewing.done()
+
+    await renewing
+    with nodes.connect() as connection, pytest.raises(psycopg.Error, match="is over"):
+        connection.execute("SELECT require_term(%s)", (removed.term.incarnation,))
 
 
 async def test_who_restarts_frees_what_it_held_and_nothing_of_others(
@@ -339,6 +358,8 @@ async def test_outcomes_of_who_was_removed_are_refused(nodes: Nodes) -> None:
         storage.digests.set(subscription.id, START),
         storage.feed_statistics.save([]),
         storage.pushes.forget(feed.id),
+        storage.log.commit(fetch(feed)),
+        storage.feeds.defer([(feed.id, FAST)]),
     ):
         with pytest.raises(TermEnded):
             await call
