@@ -13,6 +13,7 @@ import msgspec
 
 from hub.core.status.freshness import publication_of
 from hub.runtime.metrics import Metrics
+from hub.services.entry_records import records_of
 from hub.services.feed_registration import existing_feed
 from protocols.model import Entry
 from storage.contract import Storage
@@ -36,8 +37,6 @@ from storage.records import (
     SubscriptionSort,
 )
 
-SOUGHT_RECORDS: Final = 2_000
-"""Records of its feed, from its publication on, in which an entry is looked for."""
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_RECORDS: Final = 10
 """The first records that tell of an entry: only their deliveries are shown."""
@@ -279,7 +278,7 @@ class EntryReportService:
         feed_id = stored.feed_id
         feed = await existing_feed(self._storage.feeds, feed_id)
         entry = unpack(stored.body, Entry)
-        records = await self._records(feed_id, entry_id, entry)
+        records = await records_of(self._storage.log, feed_id, entry_id)
         subscribers = await self._storage.subscription_selections.page(
             SubscriptionFilter(feed_id=feed_id),
             SubscriptionSort.ID,
@@ -300,21 +299,6 @@ class EntryReportService:
             waiting=tuple(await self._waiting(records, subscriptions)),
             has_more_subscribers=subscribers.next is not None,
         )
-
-    async def _records(
-        self, feed_id: FeedId, entry_id: EntryId, entry: Entry
-    ) -> list[Record]:
-        log = self._storage.log
-        published = entry.published or entry.updated
-        after = await log.last_before(feed_id, published) if published else Position(0)
-        looked_at = await log.records(
-            after=after, limit=SOUGHT_RECORDS, feed_id=feed_id
-        )
-        return [
-            record
-            for record in looked_at
-            if any(ref.entry_id == entry_id for ref in record.entries)
-        ]
 
     async def _poll(self, feed_id: FeedId, records: Sequence[Record]) -> Poll | None:
         """The poll that brought the first of the records; None if it is not known."""
