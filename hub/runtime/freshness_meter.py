@@ -46,15 +46,12 @@ class FreshnessMeter:
         self._awaited: BoundedDict[Position, _Awaited] = BoundedDict(MOST_AWAITED)
         self._of_feeds: BoundedDict[FeedId, DelayDigest] = BoundedDict(MOST_FEEDS)
         self._of_records: BoundedDict[Position, float] = BoundedDict(MOST_RECORDS)
-        self._to_commit = DelayDigest()
-        self._to_delivery = DelayDigest()
 
     def publish(self, dates: Sequence[datetime], now: datetime) -> None:
         """Entries published at these times are durable ``now``."""
         for date in dates:
             seconds = max(0.0, (now - date).total_seconds())
             self._publications.observe(seconds)
-            self._to_commit.add(seconds)
 
     def expect_delivery(
         self, feed_id: FeedId, position: Position, entries: int, now: float
@@ -74,18 +71,7 @@ class FreshnessMeter:
         self._of_feeds[awaited.feed_id] = of_feed
         for _ in range(awaited.entries):
             self._first_deliveries.observe(seconds)
-            self._to_delivery.add(seconds)
             of_feed.add(seconds)
-
-    @property
-    def to_commit(self) -> DelaySummary:
-        """From publication to commit, of all feeds."""
-        return self._to_commit.summary()
-
-    @property
-    def to_delivery(self) -> DelaySummary:
-        """From commit to the first 2xx, of all feeds."""
-        return self._to_delivery.summary()
 
     def to_delivery_of(self, feed_id: FeedId) -> DelaySummary:
         of_feed = self._of_feeds.get(feed_id)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
-from math import inf
+from math import ceil, inf
 from typing import Final
 
 from hub.runtime.metrics import DELAY_BOUNDS, FIRST_BOUNDS
@@ -507,15 +507,17 @@ def quantile(
     counts: Sequence[int], bounds: Sequence[float], share: float
 ) -> float | None:
     """The delay in seconds that this share did not exceed: between the ends of a bin,
-    as if its delays were spread evenly over the logarithm. Delays below the first bound
+    as if its delays were spread evenly over the logarithm, so that one delay alone has
+    the same value for each share. Delays below the first bound
     or above the last one count as that bound."""
     total = sum(counts)
     if not total:
         return None
     sums = list(accumulate(counts))
-    number = bisect_left(sums, share * total)
+    rank = ceil(share * total)
+    number = bisect_left(sums, rank)
     if number in (0, len(bounds)):
         return bounds[0] if number == 0 else bounds[-1]
     low, high = bounds[number - 1], bounds[number]
-    within = (share * total - (sums[number] - counts[number])) / counts[number]
+    within = (rank - 0.5 - (sums[number] - counts[number])) / counts[number]
     return float(f"{low * (high / low) ** within:.3g}")

@@ -167,8 +167,8 @@ class HubConditions:
                 "feeds",
                 by_health[FeedHealth.FAILING],
                 backlog.feeds,
-                "the network or the name servers of this machine may be down;"
-                " `fanfare feeds list --failing` shows the errors",
+                "look at their errors: if none is answered, the network or the name"
+                " servers of this machine may be down",
             ),
             *_many_failing(
                 "subscriptions",

@@ -14,8 +14,9 @@ import hub
 from hub.core.disk_forecast import DiskForecast
 from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
-from hub.runtime.metrics import Metrics
+from hub.runtime.metrics import Histogram, Metrics
 from hub.runtime.process_metrics import process_families
+from hub.runtime.series_memory import BOUNDS, DelayName, quantile
 from hub.services.disk_space import DiskReport, DiskSpace
 from hub.services.entry_search import IndexReport, SearchService
 from hub.services.hub_conditions import HubCondition, HubConditions
@@ -98,14 +99,27 @@ class HealthService:
         )
 
     async def _freshness(self) -> HubFreshness:
-        measured = self._metrics.freshness
         oldest = await _oldest_unstreamed(self._storage, self._metrics)
         return HubFreshness(
-            to_commit=measured.to_commit,
-            to_delivery=measured.to_delivery,
+            to_commit=_summary(
+                DelayName.PUBLICATION_TO_COMMIT, self._metrics.publications
+            ),
+            to_delivery=_summary(
+                DelayName.COMMIT_TO_DELIVERY, self._metrics.first_deliveries
+            ),
             live_lag=age_of(oldest, self._clock),
             split_rate=self._metrics.split_rate.per_second(self._clock.monotonic()),
         )
+
+
+def _summary(name: DelayName, measured: Histogram) -> DelaySummary:
+    """All delays since the start of the hub, reckoned as plots reckon them."""
+    counts, bounds = measured.counts, BOUNDS[name]
+    return DelaySummary(
+        entries=measured.total,
+        p50=quantile(counts, bounds, 0.5),
+        p99=quantile(counts, bounds, 0.99),
+    )
 
 
 _Health = TypeVar("_Health", FeedHealth, SubscriptionHealth)

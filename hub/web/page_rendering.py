@@ -40,7 +40,7 @@ from storage.records import AttemptReason
 ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
     AttemptReason.UNKNOWN: "not noted",
     AttemptReason.NEW_RECORD: "a new record",
-    AttemptReason.RETRY: "a retry, by the schedule",
+    AttemptReason.RETRY: "a retry, by the schedule or as asked",
     AttemptReason.NEWS: "ahead of the next retry, because of a new record",
     AttemptReason.PROBE: "all tries are used up: a new record is one more",
     AttemptReason.CATCH_UP: "what came while it was behind, paused or sent again",

@@ -96,7 +96,7 @@ def _middle(values: list[float]) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
-    parser.add_argument("scene", nargs="?", choices=("restart", *SCENES))
+    parser.add_argument("scene", nargs="?", choices=(*PROGRAMS, *SCENES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     return parser

@@ -21,6 +21,7 @@ from hub.web.page_rendering import render_page
 from storage.contract import TokenStore
 from storage.records import (
     ANONYMOUS,
+    OPERATOR,
     SubscriptionHealth,
     TokenFilter,
     TokenId,
@@ -71,6 +72,7 @@ class AccountPages(OperatorPages):
             search=search,
             states=tuple(SubscriptionHealth),
             open_hub=ANONYMOUS,
+            operator=OPERATOR,
         )
 
     @Operation(
@@ -99,4 +101,5 @@ class AccountPages(OperatorPages):
             scopes=SCOPES_IN_WORDS,
             states=tuple(SubscriptionHealth),
             is_open_hub=account.id == ANONYMOUS,
+            is_operator=account.id == OPERATOR,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +24,10 @@ from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import query_choice
 from storage.records import FeedHealth, SubscriptionHealth
+
+OFTEN: Final = 5
+"""Starts in an hour that are too many to be meant."""
+_OFTEN_WITHIN: Final = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,7 @@ class OverviewPages(OperatorPages):
             now=self._clock.now(),
             health=health,
             is_ready=not any(each.is_error for each in health.conditions),
-            attention=list(_attention(health)),
+            attention=[*self._restarts(), *_attention(health)],
             range=range,
             ranges=RANGE_WORDS,
             picture=self._picture.show(range),
@@ -85,6 +90,14 @@ class OverviewPages(OperatorPages):
         now = self._clock.unix()
         starts = self._series.starts(now - SeriesRange.DAY.seconds, now + 1)
         return [datetime.fromtimestamp(each, UTC) for each in starts]
+
+    def _restarts(self) -> Iterator[Attention]:
+        """What is to be said of a hub that was started again and again."""
+        now = self._clock.unix()
+        number = len(self._series.starts(now - _OFTEN_WITHIN, now + 1))
+        if number >= OFTEN:
+            what = f"the hub was started {number:,} times in the last hour"
+            yield Attention(what=what, path="/admin?range=6h#flight")
 
     async def _health(self, viewer: Viewer) -> Health:
         """The hub's health, read once for all watched overviews of any range."""

@@ -404,7 +404,8 @@ _DONE: Final[Mapping[str, str]] = {
     "changed": "It was subscribed already; its subscription has changed.",
     "paused": "Nothing is sent until the subscription is resumed.",
     "resumed": "The subscription is sent what it lacks, in order, and what comes.",
-    "due": "The retry is due now; reload the page to see its result.",
+    "due": "The retry is due now, and its result is listed below. If it fails, it"
+    " counts as one more try.",
     "replayed": "What the log has from there on is sent once more, in order; reload the"
     " page to see how much waits still.",
     "rotated": "Deliveries are signed with the new secret from now on.",

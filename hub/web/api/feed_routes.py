@@ -432,8 +432,8 @@ class FeedRoutes(Routes):
         id="get_feed_history",
         scope=TokenScope.ADMIN,
         summary="List the last polls of a feed, with reason and outcome",
-        description="Kept are the polls of the day before the last one, at most 1,440,"
-        " and the last 64 however old they are. `code` is 0 without an answer,"
+        description="Kept are the polls of the 24 hours up to the last one, at most"
+        " 1,440, and the last 64 however old they are. `code` is 0 without an answer,"
         " `asked_by` says who asked for a poll, where the audit trail knows it.",
         answers={200: FeedHistoryJson},
         query=HISTORY_SPAN,

@@ -394,6 +394,7 @@ document.querySelectorAll("input[data-utc]").forEach(localize);
 document.querySelectorAll("svg.week").forEach(turnWeek);
 document.querySelectorAll("[data-follow]").forEach(follow);
 document.addEventListener("click", narrow, true);
+if (document.querySelector("[data-once]")) history.replaceState(null, "", location.href); // a reload does not send the form again
 prepare(document);
 setInterval(() => tell(document), 1000);
 if (document.querySelector("[data-live]")) document.querySelectorAll("[data-watch]").forEach(watch);

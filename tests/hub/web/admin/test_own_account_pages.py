@@ -160,7 +160,7 @@ async def test_a_token_that_lists_nothing_begins_no_session(
     _, _, secret = await make_token(hub, "alice", frozenset({TokenScope.SUBSCRIBE}))
     answer = await visitor.log_in(secret, "/account")
     assert answer.status_code == 403
-    assert "requires the `list` scope" in text_of(answer)
+    assert "requires the list scope" in text_of(answer)
 
 
 async def test_an_account_has_no_business_at_the_operators_pages(

@@ -39,7 +39,7 @@ async def test_a_query_says_what_it_matched_and_how_much_a_day(
     answer = await browser.open(f"{PAGE}?query={quote('laurel -hardy')}")
 
     text = text_of(answer)
-    assert "ParseOutcome as laurel -hardy" in text
+    assert "Read as laurel -hardy" in text
     assert "14 entries found. 2 a day, by those of the last week." in text
     assert len(rows(answer)) == 14
     assert read(answer).xpath("//tbody//a/@href")[0].startswith("/admin/entries/")
@@ -77,7 +77,7 @@ async def test_without_an_index_a_query_is_understood_all_the_same(
         browser = OperatorBrowser(client)
         await browser.log_in()
         text = text_of(await browser.open(f"{PAGE}?query=laurel"))
-    assert "ParseOutcome as laurel" in text
+    assert "Read as laurel" in text
     assert "a day, by those" not in text
 
 
