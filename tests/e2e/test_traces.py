@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from protocols.http import TraceParent, read_traceparent
+from tests.support.command import ROOT
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest
 from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
 from tests.support.stage import open_stage
@@ -150,3 +153,27 @@ async def test_a_protocol_of_the_collector_that_is_not_spoken_is_refused(
 
     with pytest.raises(HubDied, match="expected http/protobuf, not 'grpc'"):
         await hub.wait_ready()
+
+
+def test_without_the_extra_it_is_told_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from hub.__main__ import main; main()"
+    )
+    variables = {
+        "FANFARE_DATABASE": f"sqlite:{tmp_path}/fanfare.db",
+        "FANFARE_PORT": "0",
+        "FANFARE_TRACES": "otlp",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "serve"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables,
+        cwd=ROOT,
+    )
+
+    assert ended.returncode != 0
+    assert "install fanfare-hub[opentelemetry]" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -5,10 +5,18 @@ are the same. The rest of the hub's API is described by its ``/api/openapi.json`
 package needs ``fanfare-hub[client]`` and imports nothing of the hub.
 """
 
-from .received_deliveries import ForgedDelivery, ReceivedDelivery, read_delivery
-from .requested_calls import HubSubscription, HubUnavailable, RequestRefused
-from .stream_position import StreamEvent
-from .waiting_clients import AsyncHubClient, HubClient
+try:
+    from .received_deliveries import ForgedDelivery, ReceivedDelivery, read_delivery
+    from .requested_calls import HubSubscription, HubUnavailable, RequestRefused
+    from .stream_position import StreamEvent
+    from .waiting_clients import AsyncHubClient, HubClient
+except ModuleNotFoundError as error:
+    if error.name not in ("httpx2", "websockets"):
+        raise
+    raise ModuleNotFoundError(
+        "fanfare_client needs its extra: pip install 'fanfare-hub[client]'",
+        name=error.name,
+    ) from error
 
 __all__ = [
     "AsyncHubClient",

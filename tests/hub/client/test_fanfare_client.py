@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -26,7 +28,8 @@ from tests.support.hub_process import free_port
 from tests.support.stage import Stage, open_stage
 from tests.support.waiting import eventually
 
-GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "python-client.md"
+ROOT = Path(__file__).parents[3]
+GUIDE = ROOT / "docs" / "how-to" / "python-client.md"
 SECRET = "whsec_Z2VoZWlt"
 BODY = b'{"title": "A feed", "items": [{"id": "1", "title": "News"}]}'
 
@@ -179,3 +182,16 @@ async def test_what_the_guide_shows_runs(stage: Stage, tmp_path: Path) -> None:
             await asyncio.wait({running}, timeout=0.05)
         await running
     assert (tmp_path / "cursor.txt").read_text()
+
+
+def test_without_its_extra_it_is_told_what_to_install() -> None:
+    program = "import sys; sys.modules['httpx2'] = None; import fanfare_client"
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "hub" / "client")},
+    )
+
+    assert "pip install 'fanfare-hub[client]'" in ended.stderr.splitlines()[-1]
