@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.languages import language_tag
-from protocols.model import Entry, Extensions, Link
+from protocols.model import Entry, Extensions, Link, first_href
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
@@ -145,7 +145,7 @@ def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
     entry_seconds = seconds_of(_word(entry.extensions, "itunes", "duration"))
     captions = _transcripts(entry.extensions)
     whole = (_with_whole(each, entry_seconds, captions) for each in files[:MOST_FILES])
-    page = next((each.href for each in entry.links if each.rel == "alternate"), "")
+    page = first_href(entry.links, "alternate")
     return tuple(_with_addresses(each, page) for each in whole)
 
 

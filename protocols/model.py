@@ -8,7 +8,7 @@ mapping.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -90,6 +90,14 @@ class Author(Struct, frozen=True, kw_only=True, gc=False):
     title: str = ""
     links: tuple[Link, ...] = ()
     object_types: tuple[str, ...] = ()
+
+
+def first_href(links: Iterable[Link], relation: str) -> str:
+    """Where the first link of a relation leads; "" if there is none."""
+    for link in links:
+        if link.rel == relation:
+            return link.href
+    return ""
 
 
 class Category(Struct, frozen=True, kw_only=True, gc=False):

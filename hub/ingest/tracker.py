@@ -126,11 +126,13 @@ class Tracker:
         """
         if commit.polling.unlisted:
             return commit
+        if not any(each.kind is RecordKind.ENTRIES for each in commit.records):
+            return commit
+        if not len(self._index):
+            return replace(commit, matched=Matched(version=self._version))
         news = _news(commit)
         if not news:
             return commit
-        if not len(self):
-            return replace(commit, matched=Matched(version=self._version))
         matching = partial(self._matched, target, commit, news)
         size = sum(map(_text_size, news))
         is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hub.runtime.clock import Clock
 from protocols.domains import registrable_domain, site_of
 from protocols.languages import language_tag
-from protocols.model import Entry, Feed
+from protocols.model import Entry, Feed, first_href
 from protocols.scp.collection import section_name
 from protocols.scp.write.page import page_url
 from storage.contract import PageStore
@@ -145,8 +145,7 @@ def owner_of(near: SiteMatch) -> int:
 
 def claimed_site_of(head: Feed) -> str:
     """The site that a feed says it belongs to; "" if it names none."""
-    pages = (each.href for each in head.links if each.rel == "alternate")
-    return next(pages, "")
+    return first_href(head.links, "alternate")
 
 
 def origin_of(news: FeedNews, language: str = "en") -> str:
@@ -199,7 +198,11 @@ class PageUpdater:
         if not self._has_begun:
             await self._pages.note_former(origin_ending(self._language))
             self._has_begun = True
-        await self._note_origins()
+        while feeds := await self._pages.feed_news(BATCH):
+            for feed in feeds:
+                await self._pages.set_origin(feed, origin_of(feed, self._language))
+            if len(feeds) < BATCH:
+                break
         decided = 0
         while news := await self._pages.news(BATCH):
             visibilities = await asyncio.to_thread(self._visibilities, news)
@@ -208,13 +211,6 @@ class PageUpdater:
             if len(news) < BATCH:
                 break
         return decided
-
-    async def _note_origins(self) -> None:
-        while news := await self._pages.feed_news(BATCH):
-            for each in news:
-                await self._pages.set_origin(each, origin_of(each, self._language))
-            if len(news) < BATCH:
-                break
 
     def _visibilities(self, news: Sequence[PageNews]) -> list[EntryVisibility]:
         now = self._clock.now()

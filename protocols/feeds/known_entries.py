@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element, local_name
 from protocols.identity import checksum, fingerprint, key_of_link
-from protocols.model import Entry, Feed, IdSource, Outline, ParsedFeed
+from protocols.model import Entry, Feed, IdSource, Outline, ParsedFeed, first_href
 
 _HEADER: Final = struct.Struct("<QQI")
 _ROW: Final = "QQ?"
@@ -182,8 +182,7 @@ def _own_link(entry: Entry) -> int:
     """The hash of an entry's link if the entry has no id; else 0."""
     if entry.id_source is IdSource.FEED:
         return 0
-    hrefs = (link.href for link in entry.links if link.rel == "alternate")
-    return fingerprint(key_of_link(next(hrefs, "")))
+    return fingerprint(key_of_link(first_href(entry.links, "alternate")))
 
 
 def _children(element: Any, name: str) -> tuple[Element, ...]:

@@ -27,6 +27,7 @@ from protocols.model import (
     Link,
     Notification,
     Status,
+    first_href,
 )
 from protocols.superfeedr.atom_values import extensions_of
 from protocols.superfeedr.rendered_values import (
@@ -72,13 +73,6 @@ def put_links(target: JsonObject, links: Iterable[Link]) -> None:
         target["standardLinks"] = grouped
 
 
-def permalink(links: Iterable[Link]) -> str:
-    for link in links:
-        if link.rel == "alternate":
-            return link.href
-    return ""
-
-
 def actor_object(person: Author) -> JsonObject:
     """A person as an actor, without an e-mail address, as in Superfeedr."""
     actor: JsonObject = {}
@@ -88,7 +82,7 @@ def actor_object(person: Author) -> JsonObject:
         actor["id"] = id
     if person.title:
         actor["title"] = person.title
-    if page := permalink(person.links) or person.uri:
+    if page := first_href(person.links, "alternate") or person.uri:
         actor["permalinkUrl"] = page
     for link in person.links:
         if link.rel in _PICTURES:
@@ -212,7 +206,7 @@ def _object(activity_object: ActivityObject) -> JsonObject:
         "id": activity_object.id,
         "title": activity_object.title,
         "objectType": last_segment(activity_object.object_types),
-        "permalinkUrl": permalink(activity_object.links),
+        "permalinkUrl": first_href(activity_object.links, "alternate"),
     }
     found = {key: value for key, value in facts.items() if value}
     if activity_object.content is not None:

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from protocols.model import Author, Entry, Feed, IdSource, Notification
+from protocols.model import Author, Entry, Feed, IdSource, Notification, first_href
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
 
@@ -28,20 +28,20 @@ def feed_id(feed: Feed, topic: str) -> str:
 
 def source_id(source: Feed) -> str:
     """The source's id, else the URL of its document or site; "" if none is known."""
-    return source.id or _link(source, "self") or _link(source, "alternate")
+    return (
+        source.id
+        or first_href(source.links, "self")
+        or first_href(source.links, "alternate")
+    )
 
 
 def source_topic(source: Feed) -> str:
     """The URL by which a source can be subscribed to; "" if that is not known."""
-    return _link(source, "superfeedr") or _link(source, "self")
+    return first_href(source.links, "superfeedr") or first_href(source.links, "self")
 
 
 def author_id(author: Author) -> str:
     return author.id or (slug(author.name) if author.name else "")
-
-
-def _link(feed: Feed, rel: str) -> str:
-    return next((link.href for link in feed.links if link.rel == rel), "")
 
 
 UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from hub.core.news.seen_set import UNDATED, SeenSet, Sighting, mark_of
 from protocols.identity import Identity, fingerprint, identify, key_of_id, key_of_link
-from protocols.model import Entry, IdSource, Link, ParsedFeed, SharedKey
+from protocols.model import Entry, IdSource, ParsedFeed, SharedKey, first_href
 
 REKEYED_ENTRIES = 2
 """At least so many entries, and more than half of the document, must be recognized by
@@ -227,7 +227,7 @@ def without_shared_ids(document: ParsedFeed, marks: Container[int]) -> ParsedFee
         return document
     passed_over = document.outline.keys if document.outline else ()
     taken = {
-        fingerprint(key_of_link(_address(document.feed.links, "alternate"))),
+        fingerprint(key_of_link(first_href(document.feed.links, "alternate"))),
         *passed_over,
         *(fingerprint(each.key) for each in own),
     }
@@ -253,7 +253,7 @@ def _identify(entry: Entry, marks: Container[int], taken: Container[int]) -> Ide
     """An identity that was neither shared before nor belongs to another entry."""
 
     def own(relation: str, source: IdSource) -> str:
-        url = _address(entry.links, relation)
+        url = first_href(entry.links, relation)
         key = fingerprint(key_of_link(url))
         is_free = mark_of(source, key) not in marks and key not in taken
         return url if is_free else ""
@@ -266,7 +266,3 @@ def _identify(entry: Entry, marks: Container[int], taken: Container[int]) -> Ide
         date=entry.published or entry.updated,
         content=content.value if content else "",
     )
-
-
-def _address(links: tuple[Link, ...], relation: str) -> str:
-    return next((link.href for link in links if link.rel == relation), "")

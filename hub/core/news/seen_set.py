@@ -18,7 +18,7 @@ from protocols.identity import (
     fingerprint,
     key_of_link,
 )
-from protocols.model import Entry, IdSource
+from protocols.model import Entry, IdSource, first_href
 
 KEPT_DAYS = 90
 """Days for which a key is kept after its last sighting."""
@@ -90,7 +90,7 @@ def day_of(moment: datetime) -> int:
 
 def sight(entry: Entry, day: int) -> Sighting:
     """What is remembered of an entry that was in a document on that day."""
-    link = next((link.href for link in entry.links if link.rel == "alternate"), "")
+    link = first_href(entry.links, "alternate")
     content = content_hash(entry)
     date = entry.published or entry.updated
     dated = f"{entry.title or content}\n{date.isoformat()}" if date else ""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from protocols.http import parse_link_header
 from protocols.legacy_pings import cloud_url
-from protocols.model import Feed
+from protocols.model import Feed, first_href
 from protocols.protocol_errors import InvalidValue
 from protocols.urls import normal_url, resource_url
 from protocols.websub.callbacks import read_web_url
@@ -44,7 +44,7 @@ def validator_of_header(fetched: Fetched) -> str:
 
 
 def validator_of_feed(head: Feed) -> str:
-    return next((link.href for link in head.links if link.rel == VALIDATE), "")
+    return first_href(head.links, VALIDATE)
 
 
 MOST_MARKS = 4

@@ -41,7 +41,7 @@ from hub.core.sites.walk_steps import (
 )
 from protocols.feeds.feed_links import choose, discover_in_header
 from protocols.identity import key_of_id
-from protocols.model import Deletion, Entry, ParsedFeed
+from protocols.model import Deletion, Entry, ParsedFeed, first_href
 from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.scp.collection import CollectionType
 from protocols.scp.read.collection_heads import HeadRules, SiteHead
@@ -108,7 +108,7 @@ def _understand(fetched: Fetched) -> Part[ParsedFeed | FeedError | None]:
 
 def _page(session: ScpSession, entry: Entry) -> ReadPage | None:
     """The feed's entry by its page, as collections have it; None without a page."""
-    url = next((e.href for e in entry.links if e.rel == "alternate"), "")
+    url = first_href(entry.links, "alternate")
     if not is_web_url(url):
         return None
     at = entry.updated or entry.published or session.visit.now

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import ceil, log2, sqrt
 from typing import Self
 
@@ -71,7 +71,7 @@ def with_delays(before: Polling, commit: FetchCommit) -> FetchCommit:
     """The commit with what its new entries add to the delays known of the feed."""
     if not commit.records:
         return commit
-    dates = [date for dates in publications(before, commit) for date in dates]
+    dates = [*chain.from_iterable(publications(before, commit))]
     if not dates:
         return commit
     digest = DelayDigest.unpack(commit.polling.delays)
