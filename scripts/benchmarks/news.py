@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
 from protocols.model import Entry, Status
@@ -29,6 +30,7 @@ from scripts.benchmarks.measuring import (
     rate_finding,
 )
 from storage.contract import Storage
+from storage.packing import pack_bytes
 from storage.postgres import open_database as open_postgres
 from storage.records import (
     OPERATOR,
@@ -43,6 +45,7 @@ from storage.records import (
     Stored,
 )
 from storage.sqlite import open_database as open_sqlite
+from storage.sqlite.polling_state import encode_cold
 from tests.support.postgres_server import durable_server
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +57,7 @@ WITH u AS (
     FROM unnest(%(ids)s::bigint[], %(keys)s::text[], %(bodies)s::bytea[])
         WITH ORDINALITY a (id, key, body, place)
 ), f AS (
-    UPDATE feeds SET polling = u.body FROM u WHERE feeds.id = u.id
+    UPDATE feeds SET polling = %(cold)s FROM u WHERE feeds.id = u.id
 ), h AS (
     UPDATE feed_hot SET version = version + 1, next_fetch = next_fetch + 1
     FROM u WHERE feed_id = u.id
@@ -147,6 +150,10 @@ async def _committing(storage: Storage, callers: int, each: int) -> Run:
     return run
 
 
+def _entry(key: str) -> Entry:
+    return Entry(key=key, id=key, title=f"The {key}")
+
+
 def _news(feed_id: FeedId, version: int, key: str) -> FetchCommit:
     record = RecordWrite(
         kind=RecordKind.ENTRIES, status=Status(code=200), entries=((key, True),)
@@ -157,26 +164,35 @@ def _news(feed_id: FeedId, version: int, key: str) -> FetchCommit:
         at=_START,
         next_fetch=_START,
         polling=_POLLING,
-        entries=(Entry(key=key, id=key, title=f"The {key}"),),
+        entries=(_entry(key),),
         records=(record,),
         seen=_SEEN,
     )
 
 
+def _packed(key: str) -> bytes:
+    """As many bytes as the hub stores of an entry."""
+    return pack_bytes(msgspec.json.encode(_entry(key)))
+
+
 def _calling(bare: psycopg.AsyncConnection, callers: int, each: int) -> Run:
     numbers = count()
 
+    def rows() -> dict[str, object]:
+        keys = [f"entry {next(numbers)}" for _ in range(callers)]
+        return {
+            "ids": [*range(1, callers + 1)],
+            "keys": keys,
+            "bodies": [_packed(each) for each in keys],
+            "cold": encode_cold(_POLLING),
+            "seen": _SEEN,
+            "count": callers,
+        }
+
     async def run() -> Sample:
+        calls = [rows() for _ in range(each)]
         watch = Stopwatch()
-        for _ in range(each):
-            keys = [f"entry {next(numbers)}" for _ in range(callers)]
-            values = {
-                "ids": [*range(1, callers + 1)],
-                "keys": keys,
-                "bodies": [each.encode() * 10 for each in keys],
-                "seen": _SEEN,
-                "count": callers,
-            }
+        for values in calls:
             await bare.execute(_FLOOR, values, binary=True)
         return watch.sample(callers * each)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import psycopg
 
 from storage.errors import StorageBusy, StorageClosed
 from storage.postgres.connections import CAPACITY
 
+_WOKEN_AT_ONCE: Final = 2
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -58,13 +59,17 @@ class WriteLane(Generic[Item, Outcome]):
         return future
 
     async def _write(self) -> None:
-        while self._waiting:
+        """Make calls until nothing is waiting. While those who were answered by one are
+        woken, and prepare what they write next, the next call is on its way."""
+        answered: _Answered[Outcome] = []
+        while self._waiting or answered:
             batch = self._take()
-            try:
-                await self._write_batch(batch)
-            except Exception as error:
-                await self._settle(batch, error)
+            _, outcomes = await asyncio.gather(_wake(answered), self._answers(batch))
+            futures = (future for _, future in batch)
+            answered = [*zip(futures, outcomes, strict=True)]
             if self._pause:
+                await _wake(answered)
+                answered = []
                 await asyncio.sleep(self._pause)
 
     def _take(self) -> list[tuple[Item, asyncio.Future[Outcome]]]:
@@ -83,37 +88,41 @@ class WriteLane(Generic[Item, Outcome]):
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _write_batch(
+    async def _answers(
         self, batch: Sequence[tuple[Item, asyncio.Future[Outcome]]]
-    ) -> None:
-        outcomes = await self._write_all([item for item, _ in batch])
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
-            if not future.done():
-                future.set_result(outcome)
-
-    async def _settle(
-        self,
-        batch: Sequence[tuple[Item, asyncio.Future[Outcome]]],
-        error: Exception,
-    ) -> None:
+    ) -> Sequence[Outcome | Exception]:
         """After an error write each item alone, so that others do not suffer from one.
         If the server is to blame, some may be stored: then none is tried again."""
-        of_server = isinstance(error.__cause__, psycopg.OperationalError)
-        if len(batch) == 1 or of_server or isinstance(error, StorageClosed):
-            return _fail(batch, error)
-        for each in batch:
-            await self._write_alone(each)
-
-    async def _write_alone(self, waiting: tuple[Item, asyncio.Future[Outcome]]) -> None:
+        items = [item for item, _ in batch]
+        if not items:
+            return []
         try:
-            await self._write_batch([waiting])
+            return await self._write_all(items)
         except Exception as error:
-            _fail([waiting], error)
+            of_server = isinstance(error.__cause__, psycopg.OperationalError)
+            if len(items) == 1 or of_server or isinstance(error, StorageClosed):
+                return [error] * len(items)
+        return [await self._answer(item) for item in items]
+
+    async def _answer(self, item: Item) -> Outcome | Exception:
+        try:
+            (outcome,) = await self._write_all([item])
+        except Exception as error:
+            return error
+        return outcome
 
 
-def _fail(
-    batch: Sequence[tuple[Item, asyncio.Future[Outcome]]], error: Exception
-) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(error)
+_Answered = Sequence[tuple[asyncio.Future[Outcome], Outcome | Exception]]
+
+
+async def _wake(answered: _Answered[Outcome]) -> None:
+    """A few at a time, since each of them has much to do before it waits again."""
+    for number, (future, outcome) in enumerate(answered, 1):
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+        if number % _WOKEN_AT_ONCE == 0:
+            await asyncio.sleep(0)

@@ -49,7 +49,8 @@ CREATE OR REPLACE FUNCTION commit_quiet(
     outcomes bytea[], fetched bigint[], fresh bigint[], periods double precision[],
     prices double precision[], velocities double precision[], times_unchanged bigint[],
     cold bytea[], urls text[]
-) RETURNS TABLE (place bigint, version bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (place bigint, version bigint) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$
 -- Apply fetches that have found nothing, given by ascending feeds. Returns the version of
 -- each one's feed by its place; NULL if the feed is gone; less than 0 if it has changed
 -- since the fetch was decided. The row of a feed is compared and written at once: rows
@@ -119,7 +120,8 @@ $$;
 CREATE OR REPLACE FUNCTION commit_news(units jsonb)
 RETURNS TABLE (outcome text, first bigint, last bigint, version bigint)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan AS $$
 -- Apply what fetches found, each of another feed, in their order. The outcome of each
 -- is: stored, with the positions of its records and its feed's new version; gone, if
 -- the feed was removed; stale, if the feed has changed since the fetch was decided; or
@@ -148,7 +150,9 @@ BEGIN
             FROM unnest(kept) WITH ORDINALITY a (k, place) ORDER BY place);
         firsts := assign_positions(kept);
     END IF;
-    PERFORM put_bodies(kept, firsts);
+    IF EXISTS (SELECT 1 FROM unnest(kept) k WHERE k ? 'body') THEN
+        PERFORM put_bodies(kept, firsts);
+    END IF;
     PERFORM put_entries(kept, firsts, 'deletions');
     PERFORM put_entries(kept, firsts, 'entries');
     IF firsts <> '{}' THEN
@@ -236,6 +240,8 @@ CREATE OR REPLACE FUNCTION put_feeds(kept jsonb[]) RETURNS void LANGUAGE plpgsql
 -- Store the feeds' own rows.
 DECLARE
     unit jsonb;
+    full_ids bigint[];
+    full_polls bytea[];
 BEGIN
     UPDATE feeds f SET polling = coalesce(packed(k, 'cold'), f.polling),
         fetch_url = k ->> 'fetch_url', unlisted = (k ->> 'unlisted')::boolean,
@@ -254,10 +260,12 @@ BEGIN
         condition_since = CASE coalesce(k ->> 'condition', f.condition)
             WHEN f.condition THEN f.condition_since ELSE (k ->> 'at')::bigint END
     FROM unnest(kept) k WHERE f.id = (k ->> 'feed_id')::bigint;
-    PERFORM keep_polls(coalesce(array_agg(h.feed_id), '{}'),
-            coalesce(array_agg(h.recent_polls), '{}'))
+    SELECT array_agg(h.feed_id), array_agg(h.recent_polls) INTO full_ids, full_polls
         FROM unnest(kept) k JOIN feed_hot h ON h.feed_id = (k ->> 'feed_id')::bigint
         WHERE k ->> 'poll' IS NOT NULL AND length(h.recent_polls) >= 112;
+    IF full_ids IS NOT NULL THEN
+        PERFORM keep_polls(full_ids, full_polls);
+    END IF;
     UPDATE feed_hot h SET version = h.version + 1,
         next_fetch = (k ->> 'next_fetch')::bigint, pace = (k ->> 'pace')::smallint,
         last_fetch = (k ->> 'last_fetch')::bigint,
@@ -298,24 +306,37 @@ END $$;
 
 CREATE OR REPLACE FUNCTION put_documents(kept jsonb[]) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    given record;
 BEGIN
+    SELECT bool_or(k ? 'slices') AS slices, bool_or(k ? 'head') AS head,
+        bool_or(k ? 'inventory') AS inventory, bool_or(k ? 'raw') AS raw
+        INTO given FROM unnest(kept) k;
     INSERT INTO seen_sets SELECT (k ->> 'feed_id')::bigint, packed(k, 'seen')
         FROM unnest(kept) k WHERE k ? 'seen' ORDER BY 1
         ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen;
-    INSERT INTO slices SELECT (k ->> 'feed_id')::bigint, packed(k, 'slices')
-        FROM unnest(kept) k WHERE k ? 'slices' ORDER BY 1
-        ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices;
-    INSERT INTO feed_heads SELECT (k ->> 'feed_id')::bigint, packed(k, 'head')
-        FROM unnest(kept) k WHERE k ? 'head' ORDER BY 1
-        ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head;
-    INSERT INTO inventories SELECT (k ->> 'feed_id')::bigint, packed(k, 'inventory')
-        FROM unnest(kept) k WHERE k ? 'inventory' ORDER BY 1
-        ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory;
-    INSERT INTO raw_documents SELECT (k ->> 'feed_id')::bigint,
-            k -> 'raw' ->> 'content_type', packed(k -> 'raw', 'body')
-        FROM unnest(kept) k WHERE k ? 'raw' ORDER BY 1
-        ON CONFLICT (feed_id) DO UPDATE SET content_type = excluded.content_type,
-            body = excluded.body;
+    IF given.slices THEN
+        INSERT INTO slices SELECT (k ->> 'feed_id')::bigint, packed(k, 'slices')
+            FROM unnest(kept) k WHERE k ? 'slices' ORDER BY 1
+            ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices;
+    END IF;
+    IF given.head THEN
+        INSERT INTO feed_heads SELECT (k ->> 'feed_id')::bigint, packed(k, 'head')
+            FROM unnest(kept) k WHERE k ? 'head' ORDER BY 1
+            ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head;
+    END IF;
+    IF given.inventory THEN
+        INSERT INTO inventories SELECT (k ->> 'feed_id')::bigint, packed(k, 'inventory')
+            FROM unnest(kept) k WHERE k ? 'inventory' ORDER BY 1
+            ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory;
+    END IF;
+    IF given.raw THEN
+        INSERT INTO raw_documents SELECT (k ->> 'feed_id')::bigint,
+                k -> 'raw' ->> 'content_type', packed(k -> 'raw', 'body')
+            FROM unnest(kept) k WHERE k ? 'raw' ORDER BY 1
+            ON CONFLICT (feed_id) DO UPDATE SET content_type = excluded.content_type,
+                body = excluded.body;
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION put_bodies(kept jsonb[], firsts bigint[]) RETURNS void
@@ -426,23 +447,24 @@ SELECT k, f, (k ->> 'feed_id')::bigint, (k ->> 'at')::bigint
 FROM unnest(kept, firsts) a (k, f);
 $$;
 
-CREATE OR REPLACE FUNCTION fan_out(made records[]) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION fan_out(made records[]) RETURNS void LANGUAGE plpgsql AS $$
 -- Write a fan-out of each record, if anybody receives it. A subscription made from here
 -- on starts above the record. Few subscribers are checked now; more are checked when
 -- the fan-out is split.
-WITH owed AS (
-    INSERT INTO fanouts SELECT m.position, m.feed_id, 0
-    FROM unnest(made) m JOIN feed_audience a ON a.feed_id = m.feed_id
-    WHERE a.subscribers > 20 OR a.subscribers > 0 AND EXISTS (
-        SELECT 1 FROM subscriptions s WHERE s.feed_id = m.feed_id
-            AND s.state = 'active' AND s.from_position < m.position
-            AND s.wants & m.news <> 0)
-    ORDER BY m.position RETURNING position, feed_id
-)
-INSERT INTO fanout_turns AS t SELECT feed_id, min(position), 0 FROM owed
-    GROUP BY feed_id ORDER BY feed_id
-    ON CONFLICT (feed_id) DO UPDATE SET first = least(t.first, excluded.first);
-$$;
+BEGIN
+    WITH owed AS (
+        INSERT INTO fanouts SELECT m.position, m.feed_id, 0
+        FROM unnest(made) m JOIN feed_audience a ON a.feed_id = m.feed_id
+        WHERE a.subscribers > 20 OR a.subscribers > 0 AND EXISTS (
+            SELECT 1 FROM subscriptions s WHERE s.feed_id = m.feed_id
+                AND s.state = 'active' AND s.from_position < m.position
+                AND s.wants & m.news <> 0)
+        ORDER BY m.position RETURNING position, feed_id
+    )
+    INSERT INTO fanout_turns AS t SELECT feed_id, min(position), 0 FROM owed
+        GROUP BY feed_id ORDER BY feed_id
+        ON CONFLICT (feed_id) DO UPDATE SET first = least(t.first, excluded.first);
+END $$;
 
 CREATE OR REPLACE FUNCTION put_site(feed bigint, site jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
