@@ -299,6 +299,7 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
             feed["id"],
             *health_cells(feed),
             "-" if feed["code"] is None else feed["code"],
+            moment(feed["last_failure"]["at"]) if feed["last_failure"] else "-",
             feed["entries"],
             duration(feed["period"]),
             feed["category"][:20],
@@ -307,8 +308,8 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
         )
         for feed in feeds
     ]
-    headings = ("ID", "STATE", "SINCE", "HTTP", "ENTRIES", "PERIOD", "CATEGORY")
-    print_table((*headings, "TITLE", "URL"), rows)
+    headings = ("ID", "STATE", "SINCE", "HTTP", "FAILED", "ENTRIES")
+    print_table((*headings, "PERIOD", "CATEGORY", "TITLE", "URL"), rows)
 
 
 @feeds.command(

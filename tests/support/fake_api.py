@@ -120,6 +120,7 @@ def feed_document(**changes: Any) -> dict[str, Any]:
         "error": "",
         "failures": 0,
         "failing_since": None,
+        "last_failure": None,
         "last_fetch": "2026-01-01T12:00:00Z",
         "last_parse": "2026-01-01T12:00:00Z",
         "period": 900.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from hub.core.push.hub_subscription import PushFacts, PushState
@@ -30,8 +30,10 @@ from protocols.opml import OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedHealth,
+    FeedId,
     FeedPage,
     FeedState,
+    Poll,
     PollOutcome,
     PollReason,
     PushCount,
@@ -123,6 +125,21 @@ class FetchedFeedJson(PlannedFeedJson):
     fetched: bool
 
 
+class FailedPollJson(JsonObject):
+    """A poll that failed. ``code``: the HTTP status, 0 without an answer."""
+
+    at: Time
+    outcome: PollOutcome
+    code: int
+
+
+class SelectedFeedJson(FeedJson):
+    """A feed of a list. ``last_failure``: of the polls that are kept the last that
+    failed; null if none did."""
+
+    last_failure: FailedPollJson | None
+
+
 class FeedsJson(JsonObject):
     """A page of feeds.
 
@@ -131,15 +148,20 @@ class FeedsJson(JsonObject):
     are too many to be counted.
     """
 
-    feeds: list[FeedJson]
+    feeds: list[SelectedFeedJson]
     cursor: str | None
     next: int | None
     total: int | None
 
     @classmethod
-    def of_page(cls, page: FeedPage) -> Self:
+    def of_page(cls, page: FeedPage, failures: Mapping[FeedId, Poll]) -> Self:
+        """``failures``: of the feeds the last poll that failed."""
+        failed = {id: FailedPollJson.of(poll) for id, poll in failures.items()}
         return cls(
-            feeds=[FeedJson.of_feed(feed) for feed in page.feeds],
+            feeds=[
+                SelectedFeedJson.of_feed(feed, last_failure=failed.get(feed.id))
+                for feed in page.feeds
+            ],
             cursor=cursor_of(page.next),
             next=id_of(page.next),
             total=page.total,

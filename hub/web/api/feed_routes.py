@@ -197,13 +197,18 @@ class FeedRoutes(Routes):
             feed = await self._feeds.find(url)
             found = () if feed is None else (feed,)
             page = FeedPage(feeds=found, next=None, total=len(found))
-            return json_response(FeedsJson.of_page(page))
+            return await self._listed(page)
         wanted = query_feeds(request).filter(self._clock.now())
         sort, after = query_order(request, FeedSort.ID)
         page = await self._storage.feed_selections.page(
             wanted, sort, after=after, limit=query_limit(request)
         )
-        return json_response(FeedsJson.of_page(page))
+        return await self._listed(page)
+
+    async def _listed(self, page: FeedPage) -> Response:
+        ids = [each.id for each in page.feeds]
+        failures = await self._storage.feeds.last_failures(ids)
+        return json_response(FeedsJson.of_page(page, failures))
 
     @ApiOperation(
         method="GET",

@@ -333,7 +333,7 @@ def test_the_list_is_a_table_over_all_pages(fanfare: Fanfare, api: FakeApi) -> N
     assert heading.split()[:4] == ["ID", "STATE", "SINCE", "HTTP"]
     cells = re.split("  +", row)
     assert cells[:2] == ["7", "failing"]
-    assert cells[3:] == ["200", "3", "15 min", "news", "a 500", URL]
+    assert cells[3:] == ["200", "-", "3", "15 min", "news", "a 500", URL]
     assert api.requests[0][0] == "GET /api/feeds?limit=500&state=active"
 
 

@@ -262,6 +262,8 @@ async def test_no_text_of_others_becomes_part_of_a_page(
         await browser.open("/admin/feeds"),
         await browser.open("/admin/feeds/1"),
         await browser.open("/admin/feeds/2"),
+        await browser.open("/admin/feeds/1/polls"),
+        await browser.open("/admin/feeds/2/polls"),
         await browser.open(f"/admin/feeds/1?done={quote(text)}"),
         await browser.client.get("/admin/feeds", params=query),
         await browser.client.get("/admin/login", params={"next": text, "link": text}),

@@ -514,6 +514,29 @@ async def test_the_polls_of_a_feed_have_a_route_of_their_own(
     assert (await client.get("/api/feeds/99/history")).status_code == 404
 
 
+async def test_a_list_tells_the_last_failure_of_each_feed(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    stored = await hub.storage.feeds.get(FeedId(feed["id"]))
+    assert stored is not None
+    listed = (await client.get("/api/feeds")).json()["feeds"]
+    assert [each["last_failure"] for each in listed] == [None]
+    failed = Poll(
+        at=START,
+        reason=PollReason.PLANNED,
+        outcome=PollOutcome.FAILED,
+        code=503,
+        milliseconds=9,
+    )
+    unchanged = replace(failed, outcome=PollOutcome.UNCHANGED, code=304)
+    for poll in (failed, unchanged):
+        await hub.storage.log.commit(fetch(stored, poll=poll))
+    (found,) = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"]
+    told = {"at": "2026-01-01T00:00:00Z", "outcome": "failed", "code": 503}
+    assert found["last_failure"] == told
+
+
 async def test_the_report_has_the_feeds_that_something_may_be_done_about(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
