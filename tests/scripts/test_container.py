@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -188,3 +192,23 @@ def test_it_has_more_time_to_stop_than_the_hub_takes(
 ) -> None:
     assert composition["services"]["hub"]["stop_grace_period"] == "15s"
     assert of_kind("STOPSIGNAL", stages()[-1]) == ["SIGTERM"]
+
+
+@pytest.mark.skipif(not shutil.which("docker-compose"), reason="Compose is missing")
+@pytest.mark.parametrize("name", ["compose.yaml", "compose.postgres.yaml"])
+def test_compose_reads_it(name: str, tmp_path: Path) -> None:
+    """Debian's Compose 1.29 knows no ``name`` of a project, as later ones do."""
+    _, _, text = (FOLDER / name).read_text().partition("\nname: ")
+    (tmp_path / name).write_text(text.partition("\n")[2])
+    read = subprocess.run(
+        [
+            *("docker-compose", "--project-directory", str(FOLDER)),
+            *("--file", str(tmp_path / name), "config"),
+        ],
+        env={**os.environ, "FANFARE_DOMAIN": "hub.example"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert read.returncode == 0, read.stderr
+    assert "dockerfile: scripts/container/Dockerfile" in read.stdout
