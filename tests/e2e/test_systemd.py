@@ -105,3 +105,18 @@ def test_systemd_finds_little_to_attack() -> None:
         check=False,
     )
     assert judged.returncode == 0, judged.stdout[-200:]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_systemd_understands_every_line_of_the_units(tmp_path: Path) -> None:
+    for unit in UNITS.iterdir():
+        text = unit.read_text().replace("/opt/fanfare/bin/fanfare", "/bin/true")
+        (tmp_path / unit.name).write_text(text)
+    read = subprocess.run(
+        ("systemd-analyze", "verify", *map(str, tmp_path.iterdir())),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (read.returncode, read.stderr) == (0, "")
