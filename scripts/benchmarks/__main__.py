@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,17 +21,20 @@ from hub.runtime import garbage_collection
 from hub.runtime.logs import configure_logs
 from hub.runtime.offloading import take_short_turns
 from scripts.benchmarks.against import compare
+from scripts.benchmarks.engines import TAKING_ENGINE, Engine, EngineMeasure
 from scripts.benchmarks.measuring import Finding, Measure, Size
 from scripts.benchmarks.report import Report, from_json
 
 NAMES = (
     "commit",
     "news",
+    "quiet",
     "plan",
     "poll",
     "normalize",
     "blocking",
     "fanout",
+    "engines",
     "deliveries",
     "sustained",
     "busy",
@@ -46,9 +50,9 @@ NAMES = (
     "openfeeder",
     "sources",
 )
-ALONE = ("ladder",)
-"""Which take long, and are measured only when they are asked for; but for the smallest
-round, which takes a few seconds of each."""
+ALONE = ("ladder", "first")
+"""Which take long, or are a part of another, and are measured only when they are asked
+for; but for the smallest round, which takes a few seconds of each."""
 
 Load = Callable[[str], Measure]
 
@@ -61,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = everything if wanted.bench == "all" else (wanted.bench,)
     report = Report(sys.stdout, is_json=wanted.json, file=wanted.output)
     take_short_turns()  # as in a running hub, for the floors too
-    measure_all(names, report, wanted.directory, size)
+    measure_all(names, report, wanted.directory, size, wanted.load)
     return exit_status(report.findings, wanted.against)
 
 
@@ -97,6 +101,12 @@ def measure_all(
 def load_bench(name: str) -> Measure:
     measure: Measure = import_module(f"scripts.benchmarks.{name}").measure
     return measure
+
+
+def load_on(name: str, engine: Engine) -> Measure:
+    """One of `TAKING_ENGINE`."""
+    measure: EngineMeasure = import_module(f"scripts.benchmarks.{name}").measure
+    return lambda directory, size: measure(directory, size, engine)
 
 
 async def _measure(
@@ -194,7 +204,20 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         default=Path("build"),
         help="where the databases go; a RAM disk makes fsync free and proves nothing",
     )
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--engine",
+        type=Engine,
+        choices=Engine,
+        help=f"the engine of the hub, of {', '.join(TAKING_ENGINE)}; with both the"
+        " hub is on PostgreSQL, and the floor is one on SQLite",
+    )
+    wanted = parser.parse_args(arguments)
+    wanted.load = None
+    if wanted.engine is not None:
+        if wanted.bench not in TAKING_ENGINE:
+            parser.error(f"--engine is for {', '.join(TAKING_ENGINE)}")
+        wanted.load = partial(load_on, engine=wanted.engine)
+    return wanted
 
 
 if __name__ == "__main__":

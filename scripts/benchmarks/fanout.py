@@ -2,12 +2,12 @@
 
 The hub: a record is committed, and the dispatcher delivers it, durably. The clock
 stops at the last 2xx; CPU counts until every acknowledgement is stored. The floor:
-`bare.post_all` with as many workers, a body of that size and the same signatures.
+`bare.post_all` with as many workers, a body of that size and the same signatures;
+with ``--engine both`` it is the hub on SQLite.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
@@ -16,12 +16,13 @@ from pathlib import Path
 
 import aiohttp
 
-from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.delivery.dispatcher import DeliveryLimits
 from hub.http import HttpNetwork
-from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, post_all
+from scripts.benchmarks.engines import Engine, named, opened
 from scripts.benchmarks.measuring import (
     Finding,
+    Run,
     Sample,
     Size,
     Stopwatch,
@@ -38,12 +39,12 @@ from scripts.benchmarks.topics import (
     is_recorded,
     news,
 )
+from scripts.benchmarks.working_hub import delivering
 from storage.contract import Storage
 from storage.records import (
     FeedId,
     Format,
 )
-from storage.sqlite import open_database
 
 CALLBACKS = 1_000
 CONCURRENCY = 256
@@ -51,43 +52,50 @@ BODY = b"<!-- " + b"x" * (BODY_BYTES - 9) + b" -->"
 _FORMATS = {Format.AS_IS: "application/atom+xml", Format.JSON: "application/json"}
 
 
-async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+LEAST_OF_SQLITES = 0.9
+"""Deliveries a second."""
+
+
+async def measure(
+    directory: Path, size: Size, engine: Engine = Engine.SQLITE
+) -> AsyncIterator[Finding]:
     count = size.pick(CALLBACKS, CALLBACKS, 50)
     async with AsyncExitStack() as stack:
-        peer = await stack.enter_async_context(running_peer(directory, ["127.0.0.1"]))
-        storage = await open_database(directory / "hub.db")
-        stack.push_async_callback(storage.close)
-        network = await stack.enter_async_context(
-            HttpNetwork(allow_callbacks=(ip_network("127.0.0.0/8"),))
-        )
-        session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
-        dispatcher = asyncio.create_task(_dispatcher(storage, network).run())
+        enter = stack.enter_async_context
+        peer = await enter(running_peer(directory, ["127.0.0.1"]))
+        storages = await enter(opened(directory, engine))
+        network = await enter(HttpNetwork(allow_callbacks=(ip_network("127.0.0.0/8"),)))
+        session = await enter(bare_session(connections=CONCURRENCY))
+        limits = DeliveryLimits(requests=CONCURRENCY)
+        for storage in storages:
+            await enter(delivering(storage, network, limits))
         for format, content_type in _FORMATS.items():
-            deliveries = callbacks(peer.port, format, count)
-            feed_id = await add_topic(storage, format, deliveries, format)
+            publishing: list[Run] = []
+            for number, storage in enumerate(storages):
+                deliveries = callbacks(peer.port, f"{format}-{number}", count)
+                feed_id = await add_topic(storage, format, deliveries, format)
+                publishing.append(partial(_publish, storage, feed_id, peer, count))
             samples = await alternate(
                 size.pick(11, 1, 1),
-                hub=partial(_publish, storage, feed_id, peer, count),
-                floor=partial(_post, session, peer, content_type, count),
+                hub=publishing[0],
+                floor=publishing[1]
+                if engine is Engine.BOTH
+                else partial(_post, session, peer, content_type, count),
             )
-            for finding in _findings(format, samples["hub"], samples["floor"]):
+            name = named(f"fanout {format}", engine)
+            for finding in _findings(name, engine, samples["hub"], samples["floor"]):
                 yield finding
-        dispatcher.cancel()
 
 
-def _findings(format: Format, hub: list[Sample], floor: list[Sample]) -> list[Finding]:
-    name = f"fanout {format}"
+def _findings(
+    name: str, engine: Engine, hub: list[Sample], floor: list[Sample]
+) -> list[Finding]:
+    is_compared = engine is Engine.BOTH
+    least, most = (LEAST_OF_SQLITES, None) if is_compared else (0.8, 1.35)
     return [
-        rate_finding(name, "deliveries", hub, floor, 0.8),
-        cpu_finding(name, "delivery", hub, floor, 1.35),
+        rate_finding(name, "deliveries", hub, floor, least),
+        cpu_finding(name, "delivery", hub, floor, most),
     ]
-
-
-def _dispatcher(storage: Storage, network: HttpNetwork) -> Dispatcher:
-    limits = DeliveryLimits(requests=CONCURRENCY)
-    return Dispatcher(
-        storage, network, SystemClock(), "https://hub.example/hub", limits
-    )
 
 
 async def _publish(storage: Storage, feed_id: FeedId, peer: Peer, count: int) -> Sample:

@@ -1,8 +1,9 @@
 """1,000 feeds at 1,000 loopback addresses, each answering 304.
 
 The hub: the real poller, from due to committed. The floor: `bare.get_all` with as
-many workers, asking for the same documents. The publishers close their connections, so
-both open one for each request, as a hub does that comes by every few minutes.
+many workers, asking for the same documents; with ``--engine both`` it is the hub on
+SQLite. The publishers close their connections, so both open one for each request, as a
+hub does that comes by every few minutes.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from hub.ingest.poller import Poller
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, get_all
+from scripts.benchmarks.engines import Engine, named, opened
 from scripts.benchmarks.measuring import (
     Finding,
+    Run,
     Sample,
     Size,
     Stopwatch,
@@ -38,34 +41,43 @@ from scripts.benchmarks.measuring import (
 from scripts.benchmarks.peers import ETAG, Peer, loopback_addresses, running_peer
 from storage.contract import Storage
 from storage.records import FeedId, NewFeed
-from storage.sqlite import open_database
 
 FEEDS = 1_000
 CONCURRENCY = 64
 
 
-async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+MOST_OF_SQLITES = 1.3
+"""CPU of the hub's process."""
+
+
+async def measure(
+    directory: Path, size: Size, engine: Engine = Engine.SQLITE
+) -> AsyncIterator[Finding]:
     addresses = loopback_addresses(size.pick(FEEDS, FEEDS, 50))
     async with AsyncExitStack() as stack:
-        peer = await stack.enter_async_context(running_peer(directory, addresses))
-        storage = await open_database(directory / "hub.db")
-        stack.push_async_callback(storage.close)
-        network = await stack.enter_async_context(
-            HttpNetwork(allow_topics=(ip_network("127.0.0.0/8"),))
-        )
-        parser = await stack.enter_async_context(WorkerParser())
-        session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
+        enter = stack.enter_async_context
+        peer = await enter(running_peer(directory, addresses))
+        storages = await enter(opened(directory, engine))
+        network = await enter(HttpNetwork(allow_topics=(ip_network("127.0.0.0/8"),)))
+        parser = await enter(WorkerParser())
+        session = await enter(bare_session(connections=CONCURRENCY))
         urls = [f"http://{address}:{peer.port}/feed" for address in addresses]
-        ids = await _add_feeds(storage, urls)
-        poller = _poller(storage, network, parser)
+        polling: list[Run] = []
+        for storage in storages:
+            ids = await _add_feeds(storage, urls)
+            poller = _poller(storage, network, parser)
+            polling.append(partial(_poll_all, poller, storage, ids, peer))
         samples = await alternate(
             size.pick(11, 1, 1),
-            hub=partial(_poll_all, poller, storage, ids, peer),
-            floor=partial(_get_all, session, urls),
+            hub=polling[0],
+            floor=polling[1]
+            if engine is Engine.BOTH
+            else partial(_get_all, session, urls),
         )
     hub, floor = samples["hub"], samples["floor"]
-    yield cpu_finding("poll", "poll", hub, floor, 2)
-    yield rate_finding("poll", "polls", hub, floor, None)
+    most = MOST_OF_SQLITES if engine is Engine.BOTH else 2
+    yield cpu_finding(named("poll", engine), "poll", hub, floor, most)
+    yield rate_finding(named("poll", engine), "polls", hub, floor, None)
 
 
 def _poller(storage: Storage, network: HttpNetwork, parser: WorkerParser) -> Poller:

@@ -13,7 +13,7 @@ from typing import Final
 
 from hub.composition import build_hub
 from hub.core.schedule.poll_period import PollingRules
-from hub.delivery.dispatcher import Dispatcher
+from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Purpose, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
@@ -21,6 +21,7 @@ from hub.ingest.poller import Poller
 from hub.limits.host_limiter import HostLimiter
 from hub.main import run_until_stopped
 from hub.runtime.clock import SystemClock
+from hub.runtime.node_membership import NodeMembership
 from hub.settings import Settings
 from hub.web.server.http_server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
@@ -68,6 +69,29 @@ async def serving_hub(storage: Storage, settings: Settings) -> AsyncIterator[int
         finally:
             stop.set()
             await running
+
+
+@asynccontextmanager
+async def delivering(
+    storage: Storage, network: HttpNetwork, limits: DeliveryLimits | None = None
+) -> AsyncIterator[None]:
+    """The dispatcher of a hub that has joined the database, until left."""
+    membership = NodeMembership(storage)
+    await membership.ensure_joined()
+    dispatcher = Dispatcher(
+        storage,
+        network,
+        SystemClock(),
+        "https://hub.example/hub",
+        limits,
+        membership=membership,
+    )
+    tasks = [asyncio.create_task(work) for work in (membership.run(), dispatcher.run())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            await _end(task)
 
 
 class Working:

@@ -139,3 +139,11 @@ async def test_a_delta_of_scp_is_built_by_itself_while_its_snapshot_is_there(
     rows = [row async for row in measure_scp(tmp_path, Size.SMALLEST)]
     assert "page of a delta" in rows[-1].measure
     assert len(rows) == 4
+
+
+def test_only_benches_that_take_an_engine_are_given_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["list", "--engine", "both"])
+    assert "--engine is for poll, fanout, first" in capsys.readouterr().err
