@@ -9,6 +9,7 @@ document is fresh for so many seconds from then on.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _LONGEST: Final = 2**31 - 1
 _TOLD: Final = tuple(each for each in HOT_FIELDS if each not in (*NUMBERS, *_IMPLIED))
+_told: Final = attrgetter(*_TOLD)
 _TYPES: Final = {each.name: each.type for each in fields(Polling)}
 _Outcome: Final[Any] = msgspec.defstruct(
     "Outcome",
@@ -48,26 +50,23 @@ class FetchState(NamedTuple):
 
 
 def fetch_state_of(polling: Polling) -> FetchState:
-    fetched = polling.last_fetch
-    fresh_for = _seconds_between(fetched, polling.fresh_until)
-    is_implied = (
-        polling.last_success == fetched,
-        polling.last_parse == fetched,
-        fresh_for >= 0 or polling.fresh_until is None,
+    fetched, fresh_until = polling.last_fetch, polling.fresh_until
+    fresh_for = _seconds_between(fetched, fresh_until)
+    success, parse = polling.last_success, polling.last_parse
+    outcome = _Outcome(
+        *_told(polling),
+        UNSET if success == fetched else success,
+        UNSET if parse == fetched else parse,
+        UNSET if fresh_for >= 0 or fresh_until is None else fresh_until,
     )
-    told = [getattr(polling, name) for name in _TOLD]
-    implied = [
-        UNSET if is_left_out else getattr(polling, name)
-        for name, is_left_out in zip(_IMPLIED, is_implied, strict=True)
-    ]
     return FetchState(
-        outcome=_encode(_Outcome(*told, *implied)),
-        last_fetch=None if fetched is None else (fetched - EPOCH) // _MICROSECOND,
-        fresh_for=fresh_for,
-        period=polling.period,
-        price=polling.price,
-        velocity=polling.velocity,
-        unchanged=polling.unchanged,
+        _encode(outcome),
+        None if fetched is None else (fetched - EPOCH) // _MICROSECOND,
+        fresh_for,
+        polling.period,
+        polling.price,
+        polling.velocity,
+        polling.unchanged,
     )
 
 
