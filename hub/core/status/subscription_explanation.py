@@ -61,7 +61,10 @@ def _catching_up(
         return f"{failed}a request is under way"
     last = ""
     if late.attempts and not subscription.exhausted:
-        last = f"; it is given up after {FAILURES_ALLOWED + 1} failures in a row"
+        last = (
+            f"; it is given up after {FAILURES_ALLOWED + 1} such failures in a row."
+            " A new record is tried sooner, which does not count"
+        )
     return f"{failed}the next try is {_moment(late.next_try, now)}{last}"
 
 

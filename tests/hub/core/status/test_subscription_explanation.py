@@ -73,7 +73,8 @@ def facts(
         (
             facts(FAILING, a_retry(attempts=1)),
             "1 try failed; the next try is at 2026-01-01 00:02:00Z (in 2 min);"
-            " it is given up after 11 failures in a row",
+            " it is given up after 11 such failures in a row. A new record is tried"
+            " sooner, which does not count",
         ),
         (
             facts(FAILING, a_retry(attempts=3, lease_id=9)),
