@@ -138,7 +138,7 @@ from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import PlanKind
+from storage.records import AccessEnded, ControlEvent, PlanKind
 
 if TYPE_CHECKING:
     from hub.runtime.telemetry import Traces
@@ -289,10 +289,10 @@ async def build_hub(
     )
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
     pages = PageStreams(metrics)
-
-    def on_token_end() -> None:
-        live_watch.wake()
-        pages.wake()
+    token_service = TokenService(storage.tokens, clock)
+    stack.enter_context(
+        storage.control.watch(partial(_end_access, token_service, live_watch, pages))
+    )
 
     # Topics: feeds, track queries, and pages of this hub.
     local_topics = LocalTopics(public_url)
@@ -309,7 +309,6 @@ async def build_hub(
         addresses,
         clock,
         tracks,
-        live_watch.wake,
         local_topics,
         finder,
         feed_fetcher,
@@ -560,7 +559,7 @@ async def build_hub(
         output_readers=output_readers,
         analytics=analytics,
         settings=tuple(describe_settings(settings)),
-        tokens=TokenService(storage.tokens, clock, on_token_end),
+        tokens=token_service,
         sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,
         operations=HealthService(
@@ -754,3 +753,16 @@ def _word_list(settings: Settings) -> WordList | None:
     if not settings.porn_words:
         return None
     return WordList(Path(settings.porn_words).read_text("utf-8", errors="replace"))
+
+
+def _end_access(
+    tokens: TokenService,
+    live_watch: LiveWatch,
+    pages: PageStreams,
+    event: ControlEvent,
+) -> None:
+    """Heed that access has ended, whichever node decided so."""
+    if isinstance(event, AccessEnded):
+        tokens.forget(event.tokens)
+        live_watch.wake()
+        pages.wake()

@@ -2,8 +2,8 @@
 
 Tokens are revoked, and feeds are removed or made private, perhaps by another process on
 the same database, or at the moment when somebody begins to listen. So all tokens and
-feeds with listeners are checked every few seconds, and at once when this process has
-changed something. This takes two reads, however many clients listen.
+feeds with listeners are checked every few seconds, and at once when the control log
+tells of access that ended. This takes two reads, however many clients listen.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
@@ -110,17 +110,14 @@ class FeedService:
         addresses: AddressCheck,
         clock: Clock,
         tracks: TrackTopics,
-        on_hide: Callable[[], None] | None = None,
         local_topics: LocalTopics | None = None,
         finder: SourceFinder | None = None,
         prefetched: ResponseProvider | None = None,
     ) -> None:
-        """``on_hide`` is called when a feed was removed, or may have become private.
-        Without ``finder`` nothing is discovered; without ``prefetched`` a document that
-        was looked at is fetched once more."""
+        """Without ``finder`` nothing is discovered; without ``prefetched`` a document
+        that was looked at is fetched once more."""
         self._finder = finder
         self._prefetched = prefetched
-        self._on_hide = on_hide or (lambda: None)
         self._local_topics = local_topics or LocalTopics()
         self._storage = storage
         self._poller = poller
@@ -358,8 +355,6 @@ class FeedService:
             ended = await self._end_all(feed_id, change.shuts_out)
         feed, last = await self._store_edit(feed_id, change)
         await self._set_publisher(feed_id, request.publish_secret, callback)
-        if change.shuts_out is not None:
-            self._on_hide()
         follows = consequences(before, feed, ended + last)
         if request.own_period is not None:
             feed = await self._follow_period(feed)
@@ -502,7 +497,6 @@ class FeedService:
         """
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
-        self._on_hide()
         return await self._end_all(feed_id, SubscriberGroup.ALL)
 
     async def _change(self, feed_id: FeedId, state: FeedState) -> StoredFeed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -107,12 +107,8 @@ class CreatedToken:
 
 
 class TokenService:
-    def __init__(
-        self, tokens: TokenStore, clock: Clock, on_end: Callable[[], None] | None = None
-    ) -> None:
-        """``on_end`` is called when a token was revoked."""
+    def __init__(self, tokens: TokenStore, clock: Clock) -> None:
         self._tokens = tokens
-        self._on_end = on_end or (lambda: None)
         self._clock = clock
         self._remembered: BoundedDict[bytes, tuple[float, StoredToken]]
         self._remembered = BoundedDict(MOST_REMEMBERED)
@@ -149,12 +145,15 @@ class TokenService:
     async def revoke(self, token_id: TokenId) -> StoredToken:
         """End a token for good. Raises `NotFound`."""
         revoked = await self._tokens.revoke(token_id, self._clock.now())
-        for digest, (_until, token) in list(self._remembered.items()):
-            if token.id == token_id:
-                del self._remembered[digest]
-        self._on_end()
+        self.forget([token_id])
         log.info("token_revoked", token=token_id, account=revoked.account.name)
         return revoked
+
+    def forget(self, ended: Collection[TokenId]) -> None:
+        """Remember nothing of tokens that were revoked, perhaps by another node."""
+        for digest, (_until, token) in list(self._remembered.items()):
+            if token.id in ended:
+                del self._remembered[digest]
 
     async def authenticate(self, secret: str, account: str = "") -> Principal | None:
         """The principal of a token; None if there is no such token of that account.

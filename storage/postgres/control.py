@@ -14,6 +14,7 @@ from typing import Final
 from storage.errors import StorageClosed, StorageError
 from storage.postgres.connections import Connections, Row
 from storage.records import (
+    AccessEnded,
     ControlEvent,
     EpochBegan,
     FeedId,
@@ -23,6 +24,7 @@ from storage.records import (
     QueriesWent,
     SubscriptionId,
     SubscriptionsEnded,
+    TokenId,
     TrackQuery,
 )
 from storage.sqlite.control import SqliteControl
@@ -85,4 +87,8 @@ def _read(row: list[Row]) -> ControlEvent:
             return PauseChanged(SubscriptionId(ids[0]), kind == "paused")
         case "came":
             return QueriesCame(number, (TrackQuery(FeedId(ids[0]), query),))
+        case "revoked":
+            return AccessEnded(tokens=tuple(map(TokenId, ids)))
+        case "hidden":
+            return AccessEnded(feeds=tuple(map(FeedId, ids)))
     return QueriesWent(tuple(map(FeedId, ids)))

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from storage.errors import NotFound
-from storage.postgres.connections import Connections, Row
+from storage.postgres.connections import Connections
 from storage.postgres.control import PostgresControl
 from storage.postgres.polling_state import turned_polls
 from storage.records import (
@@ -34,6 +34,7 @@ from storage.records import (
     Poll,
     Posting,
     StoredFeed,
+    SubscriptionId,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
@@ -207,13 +208,20 @@ class PostgresFeeds:
         rows = await self._connections.write(
             _EDIT,
             parameters,
-            then=lambda edited: self._control.ended(
-                [id for row in edited for id in row[-1]]
+            then=lambda edited: self._tell_of_edit(
+                feed_id, change, [id for row in edited for id in row[-1]]
             ),
         )
         if not rows:
             raise NotFound("feed", feed_id)
         return read_feed(rows[0]), len(rows[0][-1])
+
+    def _tell_of_edit(
+        self, feed_id: FeedId, change: FeedChange, ended: Sequence[SubscriptionId]
+    ) -> None:
+        self._control.ended(ended)
+        if change.shuts_out is not None:
+            self._control.access_ended(feeds=[feed_id])
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         row = await self._connections.first(
@@ -396,15 +404,21 @@ class PostgresFeeds:
         rows = await self._connections.write(
             _TURN,
             (feed_id, state.value, now, next_fetch),
-            then=lambda turned: self._tell_of_ended(feed_id, turned),
+            then=lambda turned: self._tell_of_turned(
+                feed_id, state, bool(turned and turned[0][-1])
+            ),
         )
         if not rows:
             raise NotFound("feed", feed_id)
         return read_feed(rows[0])
 
-    def _tell_of_ended(self, feed_id: FeedId, turned: Sequence[Row]) -> None:
-        if turned and turned[0][-1]:
+    def _tell_of_turned(
+        self, feed_id: FeedId, state: FeedState, was_query: bool
+    ) -> None:
+        if was_query:
             self._control.went([feed_id])
+        if state is FeedState.REMOVED:
+            self._control.access_ended(feeds=[feed_id])
 
     async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
         await self._set("publish_secret", self._box.encrypt(secret), feed_id)

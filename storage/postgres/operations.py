@@ -139,7 +139,7 @@ class PostgresStorage:
         self.listings = PostgresListings(connections, box)
         self.feed_selections = PostgresFeedSelections(connections)
         self.subscription_selections = PostgresSubscriptionSelections(connections, box)
-        self.tokens = PostgresTokens(connections)
+        self.tokens = PostgresTokens(connections, control)
         self.sessions = PostgresSessions(connections)
         self.plans = PostgresBulkPlans(connections)
         self.list_watches = PostgresListWatches(connections)

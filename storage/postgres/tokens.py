@@ -8,6 +8,7 @@ from typing import Final
 
 from storage.errors import NotFound
 from storage.postgres.connections import Connections
+from storage.postgres.control import PostgresControl
 from storage.records import (
     EVERY_TOKEN,
     Account,
@@ -46,6 +47,7 @@ WITH t AS (
     RETURNING *
 )
 SELECT {SELECTED} FROM t JOIN accounts a ON a.id = t.account_id
+CROSS JOIN LATERAL note_control('revoked', ARRAY[t.id], 0, '')
 """
 
 
@@ -67,7 +69,8 @@ ORDER BY name LIMIT %(limit)s
 
 
 class PostgresTokens:
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, control: PostgresControl) -> None:
+        self._control = control
         self._connections = connections
 
     async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
@@ -140,7 +143,11 @@ class PostgresTokens:
         )
 
     async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
-        rows = await self._connections.write(_REVOKE, {"id": token_id, "now": now})
+        rows = await self._connections.write(
+            _REVOKE,
+            {"id": token_id, "now": now},
+            then=lambda _: self._control.access_ended(tokens=[token_id]),
+        )
         if not rows:
             raise NotFound("token", token_id)
         return read_token(rows[0])

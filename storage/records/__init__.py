@@ -27,6 +27,7 @@ from storage.records.bulk_plans import (
     PlanState,
 )
 from storage.records.control import (
+    AccessEnded,
     ControlEvent,
     EpochBegan,
     PauseChanged,
@@ -255,6 +256,7 @@ __all__ = [
     "SHARDS",
     "UNKNOWN_PACE",
     "WAS_PAUSED",
+    "AccessEnded",
     "Account",
     "AccountId",
     "AccountRequest",

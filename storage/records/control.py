@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from storage.records.identities import FeedId, Position, SubscriptionId
+from storage.records.identities import FeedId, Position, SubscriptionId, TokenId
 from storage.records.log import TrackQuery
 
 
@@ -45,6 +45,19 @@ class EpochBegan(msgspec.Struct, frozen=True):
     epoch: str
 
 
+class AccessEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody may no longer do or read what was allowed: tokens were revoked, or feeds
+    were removed or may have become private for some."""
+
+    tokens: tuple[TokenId, ...] = ()
+    feeds: tuple[FeedId, ...] = ()
+
+
 ControlEvent: TypeAlias = (
-    SubscriptionsEnded | PauseChanged | QueriesCame | QueriesWent | EpochBegan
+    SubscriptionsEnded
+    | PauseChanged
+    | QueriesCame
+    | QueriesWent
+    | AccessEnded
+    | EpochBegan
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from storage.records import (
+    AccessEnded,
     ControlEvent,
     FeedId,
     PauseChanged,
@@ -14,6 +15,7 @@ from storage.records import (
     QueriesWent,
     SubscriptionId,
     SubscriptionsEnded,
+    TokenId,
     TrackQuery,
 )
 from storage.sqlite.log_end import LogEnd
@@ -49,6 +51,11 @@ class SqliteControl:
     def went(self, ids: Sequence[FeedId]) -> None:
         if ids:
             self._tell(QueriesWent(tuple(ids)))
+
+    def access_ended(
+        self, *, tokens: Sequence[TokenId] = (), feeds: Sequence[FeedId] = ()
+    ) -> None:
+        self._tell(AccessEnded(tokens=tuple(tokens), feeds=tuple(feeds)))
 
     def _tell(self, event: ControlEvent) -> None:
         for each in self._watching:

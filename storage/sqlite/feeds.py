@@ -264,11 +264,18 @@ class SqliteFeeds:
         ending = partial(_shut_out, feed_id, change, reason, to_milliseconds(now))
         row, ids = await self._writer.submit(
             partial(_edit, parameters, moving, ending, to_milliseconds(now)),
-            then=lambda edited: self._control.ended(edited[1]),
+            then=lambda edited: self._tell_of_edit(feed_id, change, edited[1]),
         )
         if row is None:
             raise NotFound("feed", feed_id)
         return read_feed(row), len(ids)
+
+    def _tell_of_edit(
+        self, feed_id: FeedId, change: FeedChange, ended: Sequence[SubscriptionId]
+    ) -> None:
+        self._control.ended(ended)
+        if change.shuts_out is not None:
+            self._control.access_ended(feeds=[feed_id])
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         row = await self._readers.first(_GET, (feed_id,))
@@ -431,15 +438,19 @@ class SqliteFeeds:
         }
         row, _ = await self._writer.submit(
             partial(_set_state, parameters),
-            then=lambda changed: self._tell_of_ended(feed_id, changed[1]),
+            then=lambda changed: self._tell_of_turned(feed_id, state, changed[1]),
         )
         if row is None:
             raise NotFound("feed", feed_id)
         return read_feed(row)
 
-    def _tell_of_ended(self, feed_id: FeedId, was_query: bool) -> None:
+    def _tell_of_turned(
+        self, feed_id: FeedId, state: FeedState, was_query: bool
+    ) -> None:
         if was_query:
             self._control.went([feed_id])
+        if state is FeedState.REMOVED:
+            self._control.access_ended(feeds=[feed_id])
 
     async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
         await self._writer.execute(

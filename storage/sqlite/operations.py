@@ -118,7 +118,7 @@ class SqliteStorage:
         self.deliveries = SqliteDeliveries(
             self._writer, readers, box, self.control, claims
         )
-        self.tokens = SqliteTokens(self._writer, readers)
+        self.tokens = SqliteTokens(self._writer, readers, self.control)
         self.sessions = SqliteSessions(self._writer, readers)
         self.public = SqlitePublic(readers)
         self.sites = SqliteSites(readers)

@@ -29,6 +29,7 @@ from storage.sqlite.columns import (
     pack_ids,
     to_milliseconds,
 )
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
@@ -58,7 +59,10 @@ _counts: Final = msgspec.json.Decoder(dict[SubscriptionHealth, int])
 
 
 class SqliteTokens:
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(
+        self, writer: Writer, readers: Readers, control: SqliteControl
+    ) -> None:
+        self._control = control
         self._writer = writer
         self._readers = readers
 
@@ -132,7 +136,9 @@ class SqliteTokens:
 
     async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
         unit = partial(_revoke, token_id, to_milliseconds(now))
-        row = await self._writer.submit(unit)
+        row = await self._writer.submit(
+            unit, then=lambda _: self._control.access_ended(tokens=[token_id])
+        )
         if row is None:
             raise NotFound("token", token_id)
         return read_token(row)

@@ -14,6 +14,7 @@ from storage.packing import pack, unpack
 from storage.records import (
     NOBODY,
     OPERATOR,
+    AccessEnded,
     AccountId,
     ControlEvent,
     Credentials,
@@ -232,7 +233,9 @@ async def test_who_watches_is_told_of_a_query_that_is_removed_by_hand(
             await storage.feeds.set_state(query.id, FeedState.REMOVED, START)
         await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
 
-    assert told == [QueriesWent((query.id,))]
+    went = [each for each in told if isinstance(each, QueriesWent)]
+    assert went == [QueriesWent((query.id,))]
+    assert told.count(AccessEnded(feeds=(feed.id,))) == 1
 
 
 async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> None:

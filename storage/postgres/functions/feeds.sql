@@ -164,6 +164,7 @@ BEGIN
     ended := '{}';
     IF shut_out IS NOT NULL THEN
         ended := end_of_feed(wanted, reason, now, NULL, shut_out);
+        PERFORM note_control('hidden', ARRAY[wanted], 0, '');
     END IF;
     RETURN QUERY SELECT v, edit_feed.ended FROM stored_feeds v WHERE v.id = wanted;
 END $$;
@@ -213,6 +214,9 @@ BEGIN
     END IF;
     IF former = 'track' AND given_state <> 'track' THEN
         PERFORM note_control('went', ARRAY[wanted], 0, '');
+    END IF;
+    IF given_state = 'removed' THEN
+        PERFORM note_control('hidden', ARRAY[wanted], 0, '');
     END IF;
     RETURN QUERY SELECT v, former = 'track' AND given_state <> 'track'
         FROM stored_feeds v WHERE v.id = wanted;

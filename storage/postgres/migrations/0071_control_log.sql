@@ -2,7 +2,7 @@
 CREATE TABLE control (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind text NOT NULL,
-    ids bigint[] NOT NULL,              -- of subscriptions, or of the feeds of queries
+    ids bigint[] NOT NULL,              -- of subscriptions, feeds or tokens
     number bigint NOT NULL,             -- the log's end, or the version of the queries
     query text NOT NULL                 -- that was added
 );

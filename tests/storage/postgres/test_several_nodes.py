@@ -22,10 +22,13 @@ from storage.postgres import open_database
 from storage.postgres.operations import PostgresStorage
 from storage.records import (
     ANONYMOUS,
+    AccessEnded,
     ControlEvent,
     EpochBegan,
+    FeedChange,
     FeedState,
     NewNode,
+    NewToken,
     NewVerification,
     NodeTerm,
     PauseChanged,
@@ -34,7 +37,9 @@ from storage.records import (
     QueriesWent,
     RetryMoved,
     ShardKind,
+    SubscriberGroup,
     SubscriptionsEnded,
+    TokenScope,
     TrackQuery,
     VerificationMode,
     VerificationTry,
@@ -388,6 +393,17 @@ async def test_what_one_node_decides_all_are_told_in_one_order(nodes: Nodes) -> 
         await one.storage.subscriptions.end(ended.id, "ended", START, tell=True)
         query = await other.storage.tracking.add("fanfare", "fanfare", START)
         await one.storage.feeds.set_state(query.id, FeedState.REMOVED, START)
+        new = NewToken(
+            account="me",
+            digest=b"1",
+            scopes=frozenset({TokenScope.SUBSCRIBE}),
+            label="",
+        )
+        token = await one.storage.tokens.add(new, START)
+        assert token is not None
+        await one.storage.tokens.revoke(token.id, START)
+        shut_out = FeedChange(private=True, shuts_out=SubscriberGroup.STRANGERS)
+        await one.storage.feeds.edit(feed.id, shut_out, "private", START)
 
         log: list[ControlEvent] = [
             PauseChanged(kept.id, is_paused=True),
@@ -395,6 +411,10 @@ async def test_what_one_node_decides_all_are_told_in_one_order(nodes: Nodes) -> 
             SubscriptionsEnded((ended.id,), position),
             QueriesCame(1, (TrackQuery(query.id, "fanfare"),)),
             QueriesWent((query.id,)),
+            AccessEnded(feeds=(query.id,)),
+            AccessEnded(tokens=(token.id,)),
+            SubscriptionsEnded((kept.id,), position),
+            AccessEnded(feeds=(feed.id,)),
         ]
         for events in told.values():
             await eventually(lambda events=events: in_the_end(events) == log)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from protocols.urls import resource_url, selector_of
 from storage.errors import NotFound
 from storage.records import (
+    AccessEnded,
     AccountId,
     Credentials,
     DueFeed,
@@ -171,6 +172,7 @@ class MemoryFeeds:
             ended = await subscriptions.end_all(
                 feed_id, reason, now, 10**9, change.shuts_out
             )
+            self._state.tell(AccessEnded(feeds=(feed_id,)))
         return feed.stored, ended
 
     def _move(self, stored: StoredFeed, url: str, now: datetime) -> StoredFeed:
@@ -362,6 +364,8 @@ class MemoryFeeds:
             next_fetch=milliseconds(next_fetch) if next_fetch else known.next_fetch,
             removed_at=removed_at if state is FeedState.REMOVED else None,
         )
+        if state is FeedState.REMOVED:
+            self._state.tell(AccessEnded(feeds=(feed_id,)))
         return self._state.feeds[feed_id].stored
 
     async def purge_removed(self, before: datetime, limit: int) -> int:
