@@ -69,8 +69,8 @@ class ShownEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestEntries:
-    """The newest entries. ``topic``: a public topic for examples, "" if there is
-    none."""
+    """The newest entries. ``topic``: a public topic for examples, if possible one that
+    has some of the entries; "" if there is none."""
 
     entries: tuple[ShownEntry, ...] = ()
     topic: str = ""
@@ -166,11 +166,12 @@ class ReaderService:
         now = self._clock.monotonic()
         if now - self._read_at >= FRESH_SECONDS:
             listed = await self._storage.page_list.page(skip=0, limit=SHOWN_ENTRIES)
-            [*added] = (await self.topics()).topics
-            self._newest = NewestEntries(
-                entries=await run_in_thread(partial(_of_pages, listed)),
-                topic=added[0].url if added else "",
-            )
+            entries = await run_in_thread(partial(_of_pages, listed))
+            sources = {each.topic for each in entries}
+            added = (await self.topics()).topics
+            best = sorted(added, key=lambda each: each.id not in sources)
+            topic = best[0].url if best else ""
+            self._newest = NewestEntries(entries=entries, topic=topic)
             self._read_at = now
         return self._newest
 

@@ -95,6 +95,17 @@ async def test_the_newest_public_entries_of_all_topics_are_shown_at_once(
     assert "hub.topic=https://b.example/feed" in text_of(answer)
 
 
+async def test_its_examples_are_of_a_topic_that_has_entries(
+    anybody: httpx2.AsyncClient, library: Library
+) -> None:
+    first = await library.feeds.add("a")
+    await library.feeds.add("broken")
+    assert "hub.topic=https://broken.example/feed" in text_of(await anybody.get("/"))
+    library.hub.clock.advance(5)
+    await library.publish(first, entry("1", "One"))
+    assert "hub.topic=https://a.example/feed" in text_of(await anybody.get("/"))
+
+
 async def test_the_database_is_asked_at_most_every_few_seconds(
     anybody: httpx2.AsyncClient, library: Library
 ) -> None:
