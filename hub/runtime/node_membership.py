@@ -92,7 +92,8 @@ class NodeMembership:
         another node may have taken over what this hub holds: it begins nothing until
         the term is renewed.
         """
-        return self._monotonic() < self._trusted_until
+        until = self._trusted_until
+        return until == math.inf or self._monotonic() < until
 
     def _trust(self, term: NodeTerm, asked_at: float) -> None:
         self._term = term
