@@ -209,7 +209,7 @@ def held_up(
             lease_id=catch_up.lease_id,
             first=Position(catch_up.position + 1),
             last=log_end,
-            reason=reason_of(reply, failures),
+            reason=reason_of(reply, is_exhausted=catch_up.is_exhausted),
             at=at,
         )
         return DeliveryOutcome(given_up=lost, attempt=attempt)

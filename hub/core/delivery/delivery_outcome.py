@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED
 from storage.records import (
     Attempt,
     AttemptDetails,
@@ -89,7 +90,8 @@ def attempt_of(
     )
 
 
-def reason_of(reply: CallbackResponse, failures: int) -> str:
-    """Why a record was given up, for people."""
-    tries = "1 try" if failures == 1 else f"{failures} tries"
-    return f"{reply.error} (after {tries})"
+def reason_of(reply: CallbackResponse, *, is_exhausted: bool) -> str:
+    """Why records were given up, for people. An exhausted subscription used up all
+    tries before, and this one came on top of them."""
+    more = ", and 1 more each time since" if is_exhausted else ""
+    return f"{reply.error} (after {FAILURES_ALLOWED + 1} tries{more})"

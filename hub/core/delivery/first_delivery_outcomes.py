@@ -119,7 +119,7 @@ def refused(
             chunk=first.chunk,
             first=first.position,
             last=first.position,
-            reason=reason_of(reply, 1),
+            reason=reason_of(reply, is_exhausted=True),
             at=at,
         )
         return DeliveryOutcome(outcome=outcome, given_up=lost, attempt=attempt)

@@ -264,7 +264,10 @@ def test_410_ends_the_subscription() -> None:
     ("here", "reason"),
     [
         (replace(HERE, failures=10), "answered 500 (after 11 tries)"),
-        (replace(HERE, failures=0, is_exhausted=True), "answered 500 (after 1 try)"),
+        (
+            replace(HERE, failures=0, is_exhausted=True),
+            "answered 500 (after 11 tries, and 1 more each time since)",
+        ),
     ],
 )
 def test_after_the_last_try_all_that_is_owed_is_given_up(

@@ -116,7 +116,7 @@ def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
         chunk=a_first().chunk,
         first=Position(12),
         last=Position(12),
-        reason="no answer (after 1 try)",
+        reason="no answer (after 11 tries, and 1 more each time since)",
         at=START,
     )
 
