@@ -232,7 +232,7 @@ def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
         if catch_up.is_exhausted:
             return AttemptReason.PROBE
         return AttemptReason.NEWS if is_early else AttemptReason.NEW_RECORD
-    if catch_up.is_failing:
+    if catch_up.failures:
         return AttemptReason.RETRY
     is_again = catch_up.skip_to is not None
     return AttemptReason.SENT_AGAIN if is_again else AttemptReason.CATCH_UP

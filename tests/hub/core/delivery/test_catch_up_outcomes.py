@@ -107,6 +107,11 @@ REASONS = [
         SCHEDULED | {"failures": 0, "skip_to": Position(20)},
         AttemptReason.SENT_AGAIN,
     ),
+    (
+        SCHEDULED | {"failures": 0, "skip_to": Position(20), "is_exhausted": True},
+        AttemptReason.SENT_AGAIN,
+    ),
+    (SCHEDULED | {"skip_to": Position(20)}, AttemptReason.RETRY),
 ]
 
 
