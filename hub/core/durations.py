@@ -7,14 +7,25 @@ from datetime import UTC, datetime, timedelta
 
 _SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?(s|min|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_ALMOST_A_MINUTE = 59.95
+"""Seconds that would be 60 in three figures."""
 
 
 def duration(seconds: float) -> str:
-    """A duration in words: ``45 s``, ``12 min``, ``3.5 h``, ``2 d``."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    """A duration in words, in two units at most: ``45 s``, ``1 min 10 s``, ``12 min``,
+    ``2 h 5 min``, ``3 d 4 h``."""
+    if seconds < _ALMOST_A_MINUTE:
+        return f"{seconds:.3g} s"
+    if (whole := round(seconds)) < 3_600:
+        return _two_units(whole, 60, "min", "s")
+    if (minutes := round(seconds / 60)) < 1_440:
+        return _two_units(minutes, 60, "h", "min")
+    return _two_units(round(seconds / 3_600), 24, "d", "h")
+
+
+def _two_units(count: int, size: int, unit: str, small: str) -> str:
+    whole, rest = divmod(count, size)
+    return f"{whole} {unit} {rest} {small}" if rest else f"{whole} {unit}"
 
 
 def read_span(text: str) -> timedelta | None:

@@ -144,7 +144,7 @@ def time_text(at: datetime) -> str:
 
 
 def relative_time(at: datetime, now: datetime) -> str:
-    """``12 min ago``, ``in 3.5 h``, ``now``."""
+    """``12 min ago``, ``in 3 h 30 min``, ``now``."""
     seconds = (at - now).total_seconds()
     if abs(seconds) < 1:
         return "now"

@@ -2,11 +2,17 @@
 // keeps open pages as they would be if they were reloaded.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long", hourCycle: "h23" });
 const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
-const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-function span(size) {
-  const [unit, length] = units.find(([, each]) => size >= each) ?? units.at(-1);
-  return `${Number((size / length).toPrecision(3))} ${unit}`;
+// In two units at most, from whole seconds: as the hub writes durations.
+function span(seconds) {
+  const twoUnits = (count, size, unit, small) => {
+    const rest = count % size;
+    return `${(count - rest) / size} ${unit}${rest ? ` ${rest} ${small}` : ""}`;
+  };
+  const [minutes, hours] = [Math.round(seconds / 60), Math.round(seconds / 3600)];
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return twoUnits(seconds, 60, "min", "s");
+  return minutes < 1440 ? twoUnits(minutes, 60, "h", "min") : twoUnits(hours, 24, "d", "h");
 }
 
 function relative(seconds) {

@@ -59,7 +59,7 @@ def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
         "polls 3/s 2/s 9/s polls",
         "memory - - - polls",
         "DELAY ENTRIES LATEST HALF LATEST 99 % SLOWEST 99 %",
-        "commit_to_delivery 8 40 ms 1.02 min 1.02 min",
+        "commit_to_delivery 8 40 ms 1 min 1 s 1 min 1 s",
         "The hub was started 2 times in it, the last at 2026-06-02 12:01:00Z",
     ]
     assert asked(api)[-1] == "/api/series?range=6h"
@@ -84,7 +84,7 @@ def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
                 "FROM ENTRIES HALF WITHIN 99 % WITHIN",
                 "2026-06-02 12:00:00Z 3 20 ms 800 ms",
                 "2026-06-02 12:01:00Z 0 - -",
-                "2026-06-02 12:02:00Z 5 40 ms 1.02 min",
+                "2026-06-02 12:02:00Z 5 40 ms 1 min 1 s",
             ],
         ),
     ],
@@ -108,8 +108,8 @@ def test_entries_are_listed_with_their_delays(fanfare: Fanfare, api: FakeApi) ->
     api.answers["GET /api/entries"] = (200, found)
     result = fanfare("entries", "--since", "2026-06-02T12:00Z")
     assert lines(result.stdout)[1:] == [
-        "7 2026-06-02 12:00:00Z 1.5 min <= 500 ms News https://a.example/feed",
-        "7 2026-06-02 12:00:00Z 1.5 min - (untitled) https://a.example/feed",
+        "7 2026-06-02 12:00:00Z 1 min 30 s <= 500 ms News https://a.example/feed",
+        "7 2026-06-02 12:00:00Z 1 min 30 s - (untitled) https://a.example/feed",
     ]
     assert "2 entries" in result.stderr
     assert asked(api)[-1] == (

@@ -15,11 +15,18 @@ from hub.core.durations import duration, read_moment
         (60, "1 min"),
         (720, "12 min"),
         (900, "15 min"),
-        (5_400, "1.5 h"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min"),
+        (70.2, "1 min 10 s"),
+        (484, "8 min 4 s"),
+        (3_599.8, "1 h"),
+        (7_530, "2 h 6 min"),
+        (84_600, "23 h 30 min"),
         (172_800, "2 d"),
+        (273_600, "3 d 4 h"),
     ],
 )
-def test_durations_are_in_their_largest_unit(seconds: float, text: str) -> None:
+def test_durations_are_in_two_units_at_most(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 

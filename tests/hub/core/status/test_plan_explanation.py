@@ -85,7 +85,7 @@ def explained(
         ),
         (
             {"hints": Hints(skip_days=(1,)), "fresh_until": NOW + timedelta(hours=5)},
-            "it asks not to be polled for another 10.9 h (skipHours and skipDays)",
+            "it asks not to be polled for another 10 h 53 min (skipHours and skipDays)",
         ),
     ],
 )

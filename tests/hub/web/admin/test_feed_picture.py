@@ -77,7 +77,7 @@ def test_a_sentence_has_the_numbers_of_the_picture() -> None:
     posts = a_post(1.5, 1), a_post(1, 0.75), a_post(None, 0.5)
     assert draw_timeline(shown(*posts)).sentence == (
         "2 polls and 3 new entries in the last 2 h; half of these were seen within"
-        " 22.5 min of their publication, all within 30 min."
+        " 22 min 30 s of their publication, all within 30 min."
     )
     assert draw_timeline(shown()).sentence == (
         "2 polls and 0 new entries in the last 2 h."

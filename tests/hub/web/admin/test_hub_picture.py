@@ -68,7 +68,7 @@ async def test_each_plot_has_a_title_a_description_and_its_numbers_in_a_table(
         assert {f"{kind.title}: {each}" for each in kind.names.values()} <= {*columns}
     row = page.xpath("//*[@id='flight-numbers']//tr[td='40']")[0]
     assert [each.text for each in row.xpath("td")] == [
-        *("40", "2.78 min", "9.62 min"),
+        *("40", "2 min 47 s", "9 min 37 s"),
         *("40", "15.6 ms", "24.7 ms"),
     ]
 

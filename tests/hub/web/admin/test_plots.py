@@ -179,6 +179,6 @@ def test_a_column_leads_to_its_entries_and_says_how_late_they_were() -> None:
 def test_a_sentence_has_the_numbers_of_a_flight() -> None:
     assert flight([[0, 2, 0, 0], [0, 0, 1, 0]], [3.0, 50.0], [9.0, 90.0]).sentence == (
         "3 entries: half within 5.62 s, 99 % within 31.6 s; in the slowest column"
-        " 99 % within 1.5 min."
+        " 99 % within 1 min 30 s."
     )
     assert flight([[0] * 4], [None], [None]).sentence == "None came."
