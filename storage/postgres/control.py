@@ -56,6 +56,7 @@ class PostgresControl(SqliteControl):
         self._following = asyncio.create_task(
             self._follow(last), name="storage-control"
         )
+        self._following.add_done_callback(_report_failure)
 
     def stop(self) -> None:
         if self._following is not None:
@@ -76,6 +77,14 @@ class PostgresControl(SqliteControl):
                     self._tell(_read(event))
                     last = number
             await asyncio.sleep(PAUSE)
+
+
+def _report_failure(task: asyncio.Task[None]) -> None:
+    """Tell the loop's handler: nobody awaits the task."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        message = "decisions of other nodes are no longer read"
+        task.get_loop().call_exception_handler({"message": message, "exception": error})
 
 
 def _read(row: list[Row]) -> ControlEvent:

@@ -3,6 +3,7 @@ writes."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -58,5 +59,11 @@ class SqliteControl:
         self._tell(AccessEnded(tokens=tuple(tokens), feeds=tuple(feeds)))
 
     def _tell(self, event: ControlEvent) -> None:
+        """Tell all watchers; what one of them raises, the loop's handler is told."""
         for each in self._watching:
-            each(event)
+            try:
+                each(event)
+            except Exception as error:
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "a watcher of decisions failed", "exception": error}
+                )

@@ -419,3 +419,32 @@ async def test_what_one_node_decides_all_are_told_in_one_order(nodes: Nodes) -> 
         for events in told.values():
             await eventually(lambda events=events: in_the_end(events) == log)
     assert await other.storage.log.wait(Position(0), 0) == position
+
+
+async def test_decisions_are_told_after_a_watcher_failed_and_an_end_of_it_is_reported(
+    nodes: Nodes,
+) -> None:
+    one, other = await nodes.join("one"), await nodes.join("other")
+    feed = await one.scene.add_feed()
+    subscription = await one.scene.subscribe(feed)
+    failures: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: failures.append(repr(context["exception"]))
+    )
+    told: list[ControlEvent] = []
+
+    def fail(event: ControlEvent) -> None:
+        if event == PauseChanged(subscription.id, is_paused=True):
+            raise ValueError
+
+    with other.storage.control.watch(fail), other.storage.control.watch(told.append):
+        await one.storage.subscriptions.pause(subscription.id, START)
+        await one.storage.subscriptions.resume(subscription.id, START)
+        await eventually(lambda: len(told) == 2)
+    assert failures == ["ValueError()"]
+
+    nodes.execute(
+        "INSERT INTO control (kind, ids, number, query) VALUES ('paused', '{}', 0, '')"
+    )
+    await eventually(lambda: len(failures) == 3)
+    assert failures[1:] == ["IndexError('list index out of range')"] * 2
