@@ -117,7 +117,7 @@ Run = Callable[[], Coroutine[Any, Any, Sample]]
 
 
 async def _subscribe_all(storage: Storage, callers: int) -> list[FeedId]:
-    await storage.membership.join(NewNode(name="bench"))
+    await storage.membership.join(NewNode(name="bench", is_alone=True))
     ids = []
     for number in range(callers):
         url = f"https://{number}.example/"
