@@ -1,18 +1,15 @@
 """The schema's version, the numbered migrations that lead to it, and its functions.
 
-Migrations have the numbers of SQLite's. Several hubs may start at once, and others may
-be at work meanwhile, so:
+Migrations have the numbers of SQLite's. Several hubs may start at once, and others
+may use the tables meanwhile, as a backup does, so:
 
 - One hub migrates at a time, under an advisory lock; the others wait, and find it done.
 - A migration that has to wait for a lock gives up soon and is tried again: otherwise
   all later statements would wait behind it.
-- Expand, roll, contract: a migration adds what the new version needs and leaves what
-  the old one uses, since both run side by side while hubs are replaced one by one. What
-  is no longer used is removed by a later version.
 
 Functions are replaced with every migration, and whenever their digest, which is in the
-table of the version, is not that of this program's functions. A function whose
-arguments change gets another name; the former one stays until a later version.
+table of the version, is not that of this program's functions. So a hub of another
+version must not run meanwhile: functions that it calls are replaced or dropped.
 """
 
 from __future__ import annotations
