@@ -391,12 +391,14 @@ class SubscriptionService:
             limit=SHOWN_DEAD_LETTERS,
             wanted=AttemptFilter(subscription_id=whose),
         )
+        attempts = await deliveries.attempts(whose, SHOWN_ATTEMPTS)
         facts = SubscriptionFacts(
             subscription=found,
             health=condition.health,
             retrying=await deliveries.retrying_subscription(whose),
             lag=await deliveries.lag(whose, SHOWN_LAG),
             dead_letter=dead_letters[-1] if dead_letters else None,
+            took=attempts[0].milliseconds / 1_000 if attempts else None,
         )
         return SubscriptionReport(
             subscription=found,
@@ -404,7 +406,7 @@ class SubscriptionService:
             explanation=explain_delivery(facts, self._clock.now()),
             advice=advise_on(facts),
             lag=facts.lag,
-            attempts=tuple(await deliveries.attempts(whose, SHOWN_ATTEMPTS)),
+            attempts=tuple(attempts),
             retrying=facts.retrying,
             dead_letters=tuple(dead_letters),
         )

@@ -288,6 +288,7 @@ def create_application(
         *DeliveryPages(
             access,
             services.storage.deliveries,
+            services.storage.subscription_selections,
             services.delivery_reports,
             services.undelivered,
             services.clock,

@@ -19,13 +19,15 @@ from storage.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
-    """``dead_letter``: the latest, if there is any."""
+    """``dead_letter``: the latest, if there is any. ``took``: seconds of the latest
+    request, None if it made none."""
 
     subscription: Subscription
     health: SubscriptionHealth
     retrying: RetryingSubscription | None
     lag: DeliveryLag
     dead_letter: DeadLetter | None = None
+    took: float | None = None
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
@@ -40,10 +42,22 @@ def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
         case SubscriptionHealth.OK if not facts.lag.records:
             return "everything is delivered"
     if facts.retrying is not None:
-        return _catching_up(facts.subscription, facts.retrying, now)
+        doing = _catching_up(facts.subscription, facts.retrying, now)
+        return f"{_slowness(facts)}{doing}"
     if facts.subscription.exhausted:
         return "it was given up; each new record is tried once"
     return "new records are being sent"
+
+
+def _slowness(facts: SubscriptionFacts) -> str:
+    """Why it is called slow, before what is done about it."""
+    if facts.health is not SubscriptionHealth.SLOW:
+        return ""
+    behind = facts.lag.records
+    records = f"{behind} record{'' if behind == 1 else 's'} behind; "
+    if facts.took is None:
+        return records
+    return f"its last request took {duration(facts.took)}; {records}"
 
 
 def _still_under_way(facts: SubscriptionFacts) -> str:

@@ -5,7 +5,7 @@ An account sees those of its own subscriptions below ``/account``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -42,8 +42,15 @@ from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import path_id, query_choice
 from protocols.http.request_stage import STAGE_WORDS
-from storage.contract import DeliveryStore
-from storage.records import DeadLetter, FailedAttempt, SubscriptionId, TokenScope
+from storage.contract import DeliveryStore, SubscriptionSelectionStore
+from storage.records import (
+    DeadLetter,
+    FailedAttempt,
+    RetryingSubscription,
+    SubscriptionCondition,
+    SubscriptionId,
+    TokenScope,
+)
 
 ROWS: Final = 50
 """Rows on a page of one outcome."""
@@ -78,12 +85,14 @@ class DeliveryPages(OperatorPages):
         self,
         access: PageAccess,
         deliveries: DeliveryStore,
+        selections: SubscriptionSelectionStore,
         reports: DeliveryReportService,
         undelivered: UndeliveredService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._deliveries = deliveries
+        self._selections = selections
         self._reports = reports
         self._undelivered = undelivered
         self._clock = clock
@@ -123,6 +132,11 @@ class DeliveryPages(OperatorPages):
             place = read_place(before if outcome is not ShownOutcome.DELIVERED else "")
             failed = await deliveries.failed_attempts(wanted, limit=rows, before=place)
             total = await deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
+        retrying = list[RetryingSubscription]()
+        if shows(ShownOutcome.RETRIED):
+            retrying = await deliveries.retrying(
+                after=SubscriptionId(0), limit=rows, wanted=wanted
+            )
         return render_page(
             "deliveries.html",
             section="Deliveries",
@@ -144,11 +158,8 @@ class DeliveryPages(OperatorPages):
             )
             if shows(ShownOutcome.GIVEN_UP)
             else [],
-            retrying=await deliveries.retrying(
-                after=SubscriptionId(0), limit=rows, wanted=wanted
-            )
-            if shows(ShownOutcome.RETRIED)
-            else [],
+            retrying=retrying,
+            conditions=await self._conditions(retrying),
             rows=rows,
             taken=await self._taken(asked, now, outcome),
             query={
@@ -159,6 +170,14 @@ class DeliveryPages(OperatorPages):
             filter=filter_of(asked),
             done=_DONE.get(asked.query_params.get("done", ""), ""),
         )
+
+    async def _conditions(
+        self, retrying: Sequence[RetryingSubscription]
+    ) -> dict[SubscriptionId, SubscriptionCondition]:
+        """What the list of subscriptions says of them."""
+        ids = [each.subscription.id for each in retrying]
+        found = await self._selections.conditions(ids) if ids else []
+        return {each.id: each for each in found}
 
     async def _taken(
         self, asked: Request, now: datetime, outcome: ShownOutcome | None

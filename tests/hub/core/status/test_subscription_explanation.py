@@ -55,6 +55,7 @@ def facts(
     is_exhausted: bool = False,
     lag: DeliveryLag = BEHIND,
     dead_letter: DeadLetter | None = None,
+    took: float | None = None,
 ) -> SubscriptionFacts:
     return SubscriptionFacts(
         subscription=a_subscription(exhausted=is_exhausted),
@@ -62,6 +63,7 @@ def facts(
         retrying=retrying,
         lag=lag,
         dead_letter=dead_letter,
+        took=took,
     )
 
 
@@ -88,8 +90,14 @@ def facts(
             facts(FAILING, a_retry(attempts=1, next_try=START), is_exhausted=True),
             "1 try failed; the next try is due now",
         ),
-        (facts(SLOW, a_retry(lease_id=9)), "a request is under way"),
-        (facts(SLOW, a_retry(next_try=START)), "the next try is due now"),
+        (
+            facts(SLOW, a_retry(lease_id=9), took=20.001),
+            "its last request took 20 s; 2 records behind; a request is under way",
+        ),
+        (
+            facts(SLOW, a_retry(next_try=START), lag=DeliveryLag(records=1)),
+            "1 record behind; the next try is due now",
+        ),
         (facts(PAUSED), "nothing is sent until it is resumed"),
         (facts(PAUSED, a_retry()), "nothing is sent until it is resumed"),
         (

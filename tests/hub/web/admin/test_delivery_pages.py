@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from storage.records import Position, StoredFeed
+from storage.records import Position, RetryMoved, RetryOpened, StoredFeed
 from tests.support.admin import ADMIN
 from tests.support.failures import details, failed
 from tests.support.operator_browser import OperatorBrowser, read, rows, text_of
 from tests.support.services import Hub
-from tests.support.storage_scene import START, Scene, at
+from tests.support.storage_scene import LEASE, START, Scene, at, outcome_of
 
 PAGE = "/admin/deliveries"
 SECTIONS = ("dead-letters", "retrying", "failed", "sent")
@@ -140,3 +140,41 @@ async def test_a_try_that_is_due_or_under_way_is_not_told_as_the_next_one(
     assert await next_try() == "due"
     await scene.claim_retrying(hub.clock.now())
     assert await next_try() == "under way"
+
+
+async def test_since_when_a_callback_is_slow_is_said_alike_on_each_list(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    slow = await scene.subscribe(feed)
+    first, last = await scene.publish(feed), await scene.publish(feed, "b")
+    [chunk] = await scene.claim()
+    opened = RetryOpened(
+        subscription_id=slow.id,
+        position=Position(first - 1),
+        attempts=0,
+        next_try=START,
+        failing_since=START,
+        lease_id=LEASE,
+    )
+    await scene.flush(outcomes=(outcome_of(chunk, 0, 0),), opened=(opened,))
+    moved = RetryMoved(
+        subscription_id=slow.id,
+        lease_id=LEASE,
+        position=Position(last - 1),
+        attempts=0,
+        next_try=at(50),
+        last_status=200,
+    )
+    await scene.flush(when=at(40), moved=(moved,))
+    hub.clock.advance(45)
+
+    async def health(path: str, cell: str) -> str:
+        [found] = read(await browser.open(path)).xpath(cell)
+        return " ".join(found.text_content().split())
+
+    deliveries = await health(f"{PAGE}?outcome=retried", "//*[@data-label='Health']")
+    listed = await health("/admin/subscriptions?state=slow", "//td[@class='health']")
+    assert deliveries == "slow for 45 s"
+    why = "it is behind, and is sent what it lacks in order"
+    assert listed == f"{deliveries}{why}"
