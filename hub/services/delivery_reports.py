@@ -26,6 +26,7 @@ from storage.records import (
     AccountId,
     Attempt,
     AttemptRange,
+    DeadLetter,
     EntryId,
     FailedAttempt,
     FeedId,
@@ -39,9 +40,15 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from storage.subscription_filter import wants
 
 PAGE = 100
 """Records read at once; no request tells of more."""
+COUNTED = 20
+"""Records of a dead letter that are read to tell what it is of."""
+DESCRIBED = 20
+"""Dead letters that are described at once."""
+SHOWN_TITLES = 3
 NOT_KEPT = "requests are kept only for the latest failures of each subscription"
 TRIMMED = "the log no longer has its records"
 NOTHING_LEFT = "its entries have been deleted"
@@ -80,6 +87,16 @@ class AttemptReport:
     title: str = ""
     entries: int = 0
     entry_id: EntryId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostEntries:
+    """What is known of a dead letter's content: how many ``entries``, and the
+    ``titles`` of the first. ``has_more``: only its first `COUNTED` records are read."""
+
+    entries: int
+    titles: tuple[str, ...]
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +180,38 @@ class DeliveryReportService:
         feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
         return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
+    async def lost_entries(
+        self, dead_letters: Sequence[DeadLetter], *, account: AccountId | None = None
+    ) -> dict[int, LostEntries]:
+        """What the first of the dead letters are of, by their ids; what the log no
+        longer has, or the given account may not read, is left out."""
+        found = dict[int, LostEntries]()
+        for each in dead_letters[:DESCRIBED]:
+            subscription = await self._storage.subscriptions.get(each.subscription_id)
+            if subscription is None:
+                continue
+            if account is None or await self._is_open(subscription):
+                lost = await self._lost(each, subscription)
+                found |= {each.id: lost} if lost.entries else {}
+        return found
+
+    async def _lost(
+        self, dead_letter: DeadLetter, subscription: Subscription
+    ) -> LostEntries:
+        feed_id, after = subscription.feed_id, Position(dead_letter.first - 1)
+        page = await self._storage.log.records(
+            after=after, limit=COUNTED, feed_id=feed_id
+        )
+        within = [each for each in page if each.position <= dead_letter.last]
+        due = [each for each in within if _is_due(each, subscription)]
+        lost = await self._readable(due, feed_id)
+        titles = await self._titles(lost)
+        return LostEntries(
+            entries=sum(len(each.entries) for each in lost),
+            titles=tuple(titles.values())[:SHOWN_TITLES],
+            has_more=len(within) == COUNTED,
+        )
+
     async def _notified_records(
         self, attempts: Sequence[Attempt], feed_id: FeedId
     ) -> dict[Position, Record]:
@@ -179,13 +228,19 @@ class DeliveryReportService:
                 after=Position(position - 1), limit=PAGE, feed_id=feed_id
             )
             upto = max(position, records[-1].position if records else position)
+        return {each.position: each for each in await self._readable(records, feed_id)}
+
+    async def _readable(
+        self, records: Sequence[Record], feed_id: FeedId
+    ) -> list[Record]:
+        """The records without those that come from a feed that may not be read."""
         sources = {each.source for each in records if each.source is not None}
         hidden = {
             each
             for each in sources
             if await self._storage.log.source(each, feed_id) is None
         }
-        return {each.position: each for each in records if each.source not in hidden}
+        return [each for each in records if each.source not in hidden]
 
     async def _titles(self, records: Sequence[Record]) -> dict[EntryId, str]:
         """The title of the first entry of each record."""
@@ -261,6 +316,17 @@ class DeliveryReportService:
         body = delivery.body
         is_same = (len(body), crc32(body)) == (sent.size, sent.checksum)
         return rendered_request(await request_of(delivery), is_same=is_same)
+
+
+def _is_due(record: Record, subscription: Subscription) -> bool:
+    any_fresh = any(each.fresh for each in record.entries)
+    return wants(
+        subscription.format,
+        subscription.updates,
+        record.kind,
+        any_fresh,
+        record.is_superseded,
+    )
 
 
 def _title(entry: Entry) -> str:

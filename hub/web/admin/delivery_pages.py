@@ -132,6 +132,11 @@ class DeliveryPages(OperatorPages):
             place = read_place(before if outcome is not ShownOutcome.DELIVERED else "")
             failed = await deliveries.failed_attempts(wanted, limit=rows, before=place)
             total = await deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
+        dead_letters = list[DeadLetter]()
+        if shows(ShownOutcome.GIVEN_UP):
+            dead_letters = await deliveries.dead_letters(
+                after=0, limit=rows, wanted=wanted
+            )
         retrying = list[RetryingSubscription]()
         if shows(ShownOutcome.RETRIED):
             retrying = await deliveries.retrying(
@@ -153,11 +158,8 @@ class DeliveryPages(OperatorPages):
             if len(failed) == rows
             else None,
             is_first=not before,
-            dead_letters=await deliveries.dead_letters(
-                after=0, limit=rows, wanted=wanted
-            )
-            if shows(ShownOutcome.GIVEN_UP)
-            else [],
+            dead_letters=dead_letters,
+            lost=await self._reports.lost_entries(dead_letters),
             retrying=retrying,
             conditions=await self._conditions(retrying),
             rows=rows,

@@ -225,6 +225,9 @@ class SubscriptionPages(OperatorPages):
             now=self._clock.now(),
             report=report,
             attempts=attempts,
+            lost=await self._deliveries.lost_entries(
+                report.dead_letters, account=account
+            ),
             kept_from=kept_from,
             sparkline=draw_attempts(report.attempts) if report.attempts else None,
             stages=STAGE_WORDS,

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.services.delivery_reports import PAGE, DeliveryReportService
+from hub.services.delivery_reports import (
+    COUNTED,
+    PAGE,
+    DeliveryReportService,
+    LostEntries,
+)
 from protocols.operational_events import EventType, event_topic
 from storage.contract import Storage
 from storage.errors import NotFound
@@ -17,10 +22,12 @@ from storage.records import (
     AccountId,
     Attempt,
     AttemptRange,
+    DeadLetter,
     FeedChange,
     Matched,
     MatchWrite,
     OperationalEvent,
+    Position,
     RecordKind,
     Subscription,
 )
@@ -116,6 +123,42 @@ async def test_matches_of_a_feed_that_became_private_are_not_told(
     assert await told(storage, subscription) == [("Title of One", 1)]
     await storage.feeds.edit(feed.id, FeedChange(private=True), "", START)
     assert await told(storage, subscription) == [("", 0)]
+
+
+@pytest.mark.parametrize(
+    ("last", "lost"),
+    [
+        (2, LostEntries(entries=3, titles=("One", "Entry 0"), has_more=False)),
+        (
+            COUNTED + 9,
+            LostEntries(
+                entries=COUNTED + 1, titles=("One", "Entry 0", "Entry 1"), has_more=True
+            ),
+        ),
+    ],
+)
+async def test_a_dead_letter_is_told_by_its_entries_as_far_as_they_are_counted(
+    scene: Scene, last: int, lost: LostEntries
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR)
+    first = await scene.publish(feed, "One", "Two")
+    for number in range(COUNTED):
+        await scene.publish(feed, f"Entry {number}")
+    dead_letter = DeadLetter(
+        id=5,
+        subscription_id=subscription.id,
+        topic=feed.url,
+        callback=subscription.callback,
+        first=first,
+        last=Position(last),
+        reason="answered 500",
+        at=START,
+    )
+    reports = DeliveryReportService(scene.storage, "https://hub.example/hub")
+    assert await reports.lost_entries([dead_letter]) == {5: lost}
+    await scene.storage.subscriptions.end(subscription.id, "", START, tell=False)
+    assert await reports.lost_entries([dead_letter], account=OPERATOR) == {}
 
 
 async def test_an_event_is_told_by_its_type(scene: Scene) -> None:

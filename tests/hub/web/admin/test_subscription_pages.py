@@ -392,6 +392,7 @@ async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(
     assert len(rows(await browser.open(failing))) == 2
     answer = await browser.open(link.partition("#")[0])
     assert "tried too often" in text_of(answer)
+    assert "1 entry: for late" in text_of(answer)
     _, after = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
     assert "The dead letter is sent now" in text_of(after)
 
