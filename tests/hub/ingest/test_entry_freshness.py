@@ -86,5 +86,5 @@ async def test_a_new_entry_is_measured_at_its_commit_and_its_first_delivery(
     for position in (7, 8):
         metrics.freshness.deliver(Position(position), clock.monotonic)
 
-    assert metrics.freshness.to_commit.entries == committed
-    assert metrics.freshness.to_delivery.entries == delivered
+    assert metrics.publications.total == committed
+    assert metrics.first_deliveries.total == delivered
