@@ -33,6 +33,7 @@ from storage.records import (
     FeedState,
     Position,
     Record,
+    RecordKind,
     SentChunk,
     SentRequest,
     StoredFeed,
@@ -79,14 +80,16 @@ class DeliveryReport:
 class AttemptReport:
     """A request, and how many ``entries`` it told of; ``title`` is that of the first.
 
-    ``entries`` 0: the log no longer has its record, or the account may no longer read
-    the feed. ``entry_id``: of the first, None for an event.
+    ``entries`` 0: it told of none, they are deleted, or ``kind``, that of its record,
+    is None: the log no longer has it, or the account may no longer read the feed.
+    ``entry_id``: of the first, None for an event.
     """
 
     attempt: Attempt
     title: str = ""
     entries: int = 0
     entry_id: EntryId | None = None
+    kind: RecordKind | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +345,9 @@ def _attempt_report(
     if record is None:
         return AttemptReport(attempt=attempt)
     if record.event is not None:
-        return AttemptReport(attempt=attempt, title=record.event.type, entries=1)
+        return AttemptReport(
+            attempt=attempt, title=record.event.type, entries=1, kind=record.kind
+        )
     first = record.entries[0].entry_id if record.entries else None
     title = titles.get(first, "") if first is not None else ""
     return AttemptReport(
@@ -350,6 +355,7 @@ def _attempt_report(
         title=title,
         entries=len(record.entries) if title else 0,
         entry_id=first,
+        kind=record.kind,
     )
 
 

@@ -35,7 +35,7 @@ from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
 from hub.web.page_parts import PageParts, live_element, live_rows
 from hub.web.problems import Problem, logged_problem, problem_response
-from storage.records import AttemptReason
+from storage.records import AttemptReason, RecordKind
 
 ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
     AttemptReason.UNKNOWN: "not noted",
@@ -47,6 +47,15 @@ ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
     AttemptReason.SENT_AGAIN: "a dead letter, sent again as asked",
 }
 """Why a request to a callback was made then, in words."""
+WITHOUT_ENTRIES: Final[Mapping[RecordKind | None, str]] = {
+    RecordKind.ERROR: "that the feed fails",
+    RecordKind.RECOVERED: "that the feed works again",
+    RecordKind.CONTENT: "a changed document, without news",
+    RecordKind.DELETED: "that an entry was withdrawn",
+    None: "not known any more",
+}
+"""What a request told of if none of its entries can be shown, in words, by its record;
+of other records: entries that are deleted or hidden since."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -220,6 +229,7 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=asset_url,
         attempt_reasons=ATTEMPT_REASONS,
+        without_entries=WITHOUT_ENTRIES,
         version=hub.__version__,
         with_query=with_query,
     )

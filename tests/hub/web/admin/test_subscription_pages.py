@@ -17,6 +17,7 @@ from storage.records import (
     Format,
     NewDeadLetter,
     Position,
+    RecordKind,
     StoredFeed,
     SubscriptionId,
     Updates,
@@ -194,6 +195,17 @@ async def test_what_a_callback_got_at_a_time_is_found(
     assert "are kept for 7 days" in text_of(answer)
     values = read(answer).xpath("//input[@type='datetime-local']/@value")
     assert all(each[:16] in query for each in values if each)
+
+
+async def test_a_request_that_told_of_no_entry_says_what_it_told_of(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    for second, kind in enumerate((RecordKind.ERROR, RecordKind.RECOVERED)):
+        await scene.publish(feed, kind=kind, when=at(second))
+        await scene.deliver(at(second))
+    told = [row[2] for row in rows(await browser.open(PAGE))]
+    assert told[:2] == ["that the feed works again", "that the feed fails"]
 
 
 async def test_requests_from_before_it_was_subscribed_anew_say_so(
