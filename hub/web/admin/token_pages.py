@@ -25,7 +25,7 @@ from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
 from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
-from storage.records import AuditTarget, TokenId, TokenScope
+from storage.records import AuditTarget, StoredToken, TokenId, TokenScope
 
 ROWS: Final = 50
 """Tokens on a page."""
@@ -101,6 +101,16 @@ class TokenPages(OperatorPages):
         await self._tokens.revoke(TokenId(path_id(request, "token")))
         return redirect("/admin/tokens?done=revoked")
 
+    async def _found(self, asked: Request, after: TokenId) -> list[StoredToken]:
+        """The tokens of a page; none if the account asked for does not exist."""
+        try:
+            wanted = await query_tokens(asked, self._tokens)
+        except InvalidValue as error:
+            if error.field != "account":
+                raise
+            return []
+        return await self._stored.page(after=after, limit=ROWS, wanted=wanted)
+
     async def _page(
         self,
         request: Request,
@@ -110,11 +120,7 @@ class TokenPages(OperatorPages):
         status = HTTPStatus.CREATED if created else HTTPStatus.OK
         asked = without_blanks(request)
         after = query_number(asked, "after", 0, LARGEST_ID)
-        found = await self._stored.page(
-            after=TokenId(after),
-            limit=ROWS,
-            wanted=await query_tokens(asked, self._tokens),
-        )
+        found = await self._found(asked, TokenId(after))
         return render_page(
             "tokens.html",
             status=HTTPStatus.UNPROCESSABLE_ENTITY if refusal else status,

@@ -27,6 +27,17 @@ async def test_without_tokens_the_page_says_so(browser: OperatorBrowser) -> None
     assert "There are no tokens yet." in text_of(await browser.open(PAGE))
 
 
+@pytest.mark.parametrize("account", ["nobody", "no account!"])
+async def test_an_account_that_does_not_exist_has_no_tokens(
+    browser: OperatorBrowser, account: str
+) -> None:
+    await make(browser, account="alice", subscribe="yes")
+    answer = await browser.open(f"{PAGE}?scope=subscribe&account={account}")
+    assert answer.status_code == 200
+    assert "No token matches." in text_of(answer)
+    assert rows(answer) == []
+
+
 async def test_a_token_is_shown_once_and_opens_what_was_chosen(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
