@@ -181,7 +181,7 @@ def plan(
             "rate",
             forecast.per_day,
             "entries/day",
-            "by its posts of weeks (λ)",
+            "forecast by its posts of weeks, or of hours if it is new (λ)",
         ),
         (
             "habit",

@@ -310,6 +310,8 @@ async def test_a_feed_says_why_it_is_polled_when_it_is_and_how_its_polls_went(
     [time] = read(answer).xpath("//p[contains(@class, 'notice')]/time[@data-exact]")
     assert time.get("datetime") == "2026-01-01T00:00:00+00:00"
     assert "A feed" in text
+    assert "Posts a day, mean 0 " in text
+    assert "Rates are forecasts of the next hours, scaled to a day" in text
     assert "Nobody is subscribed." in text
 
 
