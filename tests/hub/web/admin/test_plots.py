@@ -23,6 +23,7 @@ from hub.web.admin.plots import (
     round_decimal,
     round_seconds,
 )
+from hub.web.page_rendering import render_macro
 
 NOON = int(datetime(2026, 6, 2, 12, tzinfo=UTC).timestamp())
 Values = Sequence[float | None]
@@ -182,3 +183,15 @@ def test_a_sentence_has_the_numbers_of_a_flight() -> None:
         " 99 % within 1 min 30 s."
     )
     assert flight([[0] * 4], [None], [None]).sentence == "None came."
+
+
+@pytest.mark.parametrize(
+    ("starts", "is_short"), [(range(0, 500, 100), False), (range(0, 600, 100), True)]
+)
+def test_many_starts_are_marks_at_the_axis_and_cover_nothing(
+    starts: range, is_short: bool
+) -> None:
+    scale = draw_scale(0, 10, 60, link_seconds=60, starts=starts)
+    drawn = render_macro("plots.html", "scale_of", scale)
+    foot, top = SMALL.bottom, SMALL.bottom - 6 if is_short else SMALL.top
+    assert drawn.count(f",{top}V{foot}") == len(starts)
