@@ -44,6 +44,8 @@ LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 FULL_SOON: Final = timedelta(days=3)
 LATE_POLL: Final = timedelta(minutes=30)
 LATE_DELIVERY: Final = timedelta(minutes=2)
+FAULT_TOLD: Final = timedelta(hours=1)
+"""How long writes that failed are told of after the last of them."""
 LEAST_FAILING: Final = 10
 """Feeds or callbacks that must fail at least: of a few, half may fail by chance."""
 
@@ -102,6 +104,8 @@ class HubConditions:
         self._sleep = sleep
         self._checked: float | None = None
         self._write_error = ""
+        self._fault_count = 0
+        self._last_fault: datetime | None = None
         self._counted: tuple[_Finding, ...] = ()
         self._free = LEAST_FREE_BYTES  # free bytes, at the last look
         self._stopping = False
@@ -208,6 +212,8 @@ class HubConditions:
     def _note(self) -> tuple[HubCondition, ...]:
         """The conditions that hold, and since when; logs those that begin or end."""
         now, before = self._clock.now(), self._known
+        if (count := self._storage.write_faults().count) != self._fault_count:
+            self._fault_count, self._last_fault = count, now
         self._known = {
             each.key: HubCondition(
                 what=each.what,
@@ -238,6 +244,15 @@ class HubConditions:
                 what=error,
                 advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
                 is_error=True,
+            )
+        elif (last := self._last_fault) and self._clock.now() - last < FAULT_TOLD:
+            yield _Finding(
+                key="writes",
+                what=f"writes failed, the last at {last:%Y-%m-%d %H:%M:%S}Z:"
+                f" {self._storage.write_faults().last}",
+                advice="look into the disk of the database"
+                if self._disk.holds_database
+                else "look into the server of the database",
             )
         if self._free < LEAST_FREE_BYTES:
             has_all = self._disk.holds_database

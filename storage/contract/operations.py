@@ -32,7 +32,14 @@ from storage.contract.subscriptions import (
     TrackStore,
     VerificationStore,
 )
-from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, OnProgress
+from storage.records import (
+    Backlog,
+    DatabaseStatus,
+    DiskSample,
+    FeedId,
+    OnProgress,
+    WriteFaults,
+)
 
 
 class BackUp(Protocol):
@@ -114,6 +121,8 @@ class Storage(Protocol):
     def write_error(self) -> str:
         """Why writes currently fail ("" when they do not); for readiness."""
         ...
+
+    def write_faults(self) -> WriteFaults: ...
 
     async def check(self) -> None:
         """Make a tiny durable write; raises what a real write would."""

@@ -39,7 +39,7 @@ from storage.postgres.driver_errors import (
     write_failure,
 )
 from storage.read_patience import READ_PATIENCE
-from storage.records import NodeTerm
+from storage.records import NodeTerm, WriteFaults
 from storage.sqlite.columns import to_milliseconds
 
 MOST_CONNECTIONS: Final = 10
@@ -182,6 +182,7 @@ class Connections:
         self.is_alone = False
         self._warnings: dict[_Connection, list[str]] = {}
         self.write_error = ""
+        self.faults = WriteFaults()
         self._heed_warnings(first)
 
     @property
@@ -281,14 +282,18 @@ class Connections:
     def _explained(self, error: psycopg.Error) -> StorageError:
         if isinstance(error, _Unknown):
             text = f"the write may be stored, or not: {error}"
-            self.write_error = text
+            self._note_fault(text)
             return OutcomeUnknown(text)
         if error.sqlstate == _TERM_ENDED and self.term is not None:
             return TermEnded(self.term.name, self.term.incarnation)
         failure = write_failure(error)
         if is_fault_of_server(error):
-            self.write_error = str(failure)
+            self._note_fault(str(failure))
         return failure
+
+    def _note_fault(self, reason: str) -> None:
+        self.write_error = reason
+        self.faults = self.faults.one_more(reason)
 
     async def write_in_lane(
         self,

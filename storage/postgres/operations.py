@@ -45,7 +45,14 @@ from storage.postgres.time_columns import note_time
 from storage.postgres.tokens import PostgresTokens
 from storage.postgres.tracking import PostgresTracking
 from storage.postgres.verifications import PostgresVerifications
-from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, Position
+from storage.records import (
+    Backlog,
+    DatabaseStatus,
+    DiskSample,
+    FeedId,
+    Position,
+    WriteFaults,
+)
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
 from storage.sqlite.log_end import LogEnd
@@ -176,6 +183,9 @@ class PostgresStorage:
 
     def write_error(self) -> str:
         return self._connections.write_error
+
+    def write_faults(self) -> WriteFaults:
+        return self._connections.faults
 
     async def check(self) -> None:
         await self._connections.write("UPDATE hub SET checked_at = checked_at + 1")

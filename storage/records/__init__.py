@@ -170,6 +170,7 @@ from storage.records.operations import (
     DiskSample,
     OnProgress,
     Retention,
+    WriteFaults,
 )
 from storage.records.polls import (
     KEPT_POLLS,
@@ -433,6 +434,7 @@ __all__ = [
     "VerificationTry",
     "WatchedFate",
     "WatchedFeed",
+    "WriteFaults",
     "cold_values",
     "hot_values",
     "kept_polls",

@@ -60,6 +60,17 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     wal_bytes: int = 0  # of a write-ahead log beside it, not yet in the file itself
 
 
+class WriteFaults(msgspec.Struct, frozen=True):
+    """How many writes failed by a fault of the disk or the server since the database
+    was opened, and why the last one did."""
+
+    count: int = 0
+    last: str = ""
+
+    def one_more(self, reason: str) -> WriteFaults:
+        return WriteFaults(self.count + 1, reason)
+
+
 class DiskSample(msgspec.Struct, frozen=True, kw_only=True):
     """A measurement: ``used_bytes`` of the database, without its free pages, and
     ``free_bytes`` of the disk."""

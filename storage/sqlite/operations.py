@@ -20,6 +20,7 @@ from storage.records import (
     FeedId,
     OnProgress,
     Position,
+    WriteFaults,
 )
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
@@ -185,6 +186,9 @@ class SqliteStorage:
 
     def write_error(self) -> str:
         return self._writer.write_error
+
+    def write_faults(self) -> WriteFaults:
+        return self._writer.faults
 
     async def check(self) -> None:
         await self._writer.submit(_touch, is_single=True)

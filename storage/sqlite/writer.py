@@ -27,7 +27,14 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from storage.errors import OutcomeUnknown, StorageBusy, StorageClosed, WriteFailed
+from storage.errors import (
+    OutcomeUnknown,
+    StorageBusy,
+    StorageClosed,
+    StorageError,
+    WriteFailed,
+)
+from storage.records import WriteFaults
 from storage.sqlite.connection_threads import ThreadWorker, Worker
 from storage.sqlite.driver_errors import is_fault_of_file, is_unflushed, write_failure
 from storage.sqlite.file_identity import FileIdentity
@@ -143,6 +150,7 @@ class GroupCommits:
         self._place = FileIdentity(connection)
         self._place.check()
         self.write_error = ""
+        self.faults = WriteFaults()
 
     def write(
         self, group: list[StatementRun], is_pressed: Callable[[], int] = lambda: False
@@ -264,14 +272,18 @@ class GroupCommits:
     def _explained(self, error: BaseException) -> Exception:
         if not isinstance(error, Exception):  # which no write should raise
             failure = WriteFailed(f"the write ended by {type(error).__name__}: {error}")
-            self.write_error = str(failure)
+            self._note_fault(failure)
             return failure
         if not isinstance(error, sqlite3.Error):
             return error
         failure = write_failure(error)
         if is_fault_of_file(error):
-            self.write_error = str(failure)
+            self._note_fault(failure)
         return failure
+
+    def _note_fault(self, failure: StorageError) -> None:
+        self.write_error = str(failure)
+        self.faults = self.faults.one_more(self.write_error)
 
 
 CAPACITY = 10_000
@@ -321,6 +333,10 @@ class Writer:
     def write_error(self) -> str:
         """Why the last write that touched the disk failed; "" when it did not."""
         return self._commits.write_error
+
+    @property
+    def faults(self) -> WriteFaults:
+        return self._commits.faults
 
     def submit(
         self,

@@ -17,6 +17,7 @@ from hub.services.disk_space import DiskReport, DiskSpace
 from hub.services.hub_conditions import (
     CHECK_SECONDS,
     COUNT_SECONDS,
+    FAULT_TOLD,
     LEAST_FREE_BYTES,
     LOOK_SECONDS,
     HubCondition,
@@ -30,6 +31,7 @@ from storage.records import (
     FeedHealth,
     FeedId,
     SubscriptionHealth,
+    WriteFaults,
 )
 from tests.support.clock import ManualClock
 from tests.support.played_time import PlayedTime
@@ -69,6 +71,7 @@ class FakeStorage:
 
     failures: list[Exception | None] = field(default_factory=list)
     error: str = ""
+    faults: WriteFaults = field(default_factory=WriteFaults)
     counted: Backlog | StorageError = NOTHING
     feed_selections: CountedFeeds = field(default_factory=CountedFeeds)
     subscription_selections: CountedSubscriptions = field(
@@ -77,6 +80,9 @@ class FakeStorage:
 
     def write_error(self) -> str:
         return self.error
+
+    def write_faults(self) -> WriteFaults:
+        return self.faults
 
     async def check(self) -> None:
         failure = self.failures.pop(0) if self.failures else None
@@ -157,6 +163,22 @@ async def test_a_write_that_hangs_or_fails_is_an_error_until_one_succeeds(
     late = "a write took longer than 5 s"
     assert await scene.found() == [(late, began, True)]
     scene.clock.advance(CHECK_SECONDS)
+    assert await scene.found() == []
+
+
+async def test_writes_that_failed_are_told_for_an_hour_after_the_last(
+    scene: Scene,
+) -> None:
+    began = scene.clock.now()
+    for minute in (0, 1):
+        reason = "the write failed: disk I/O error"
+        scene.storage.faults = scene.storage.faults.one_more(reason)
+        what = f"writes failed, the last at {scene.clock.now():%Y-%m-%d %H:%M:%S}Z"
+        assert await scene.found() == [(f"{what}: {reason}", began, False)], minute
+        scene.clock.advance(60)
+    scene.clock.advance(FAULT_TOLD.total_seconds() - 61)
+    assert [each[1] for each in await scene.found()] == [began]
+    scene.clock.advance(1)
     assert await scene.found() == []
 
 

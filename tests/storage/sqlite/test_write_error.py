@@ -57,6 +57,9 @@ async def test_a_full_disk_is_an_error_until_space_returns(
     await limit_pages(storage, 1_000_000)
     assert await stored_at(storage.log.commit(large)) == (1,)
     assert storage.write_error() == ""
+    faults = storage.write_faults()
+    assert faults.count > 0
+    assert "full" in faults.last
 
 
 @pytest.mark.parametrize("name", ["hub.db", "hub.db-wal"])
