@@ -149,6 +149,9 @@ async def test_the_page_lists_them_and_one_is_disconnected_on_its_own(
         page = lxml.html.fromstring((await client.get("/admin/live")).text)
         assert "1 websocket · 1 event stream" in page.text_content()
         [link] = page.xpath("//tr[contains(., 'anonymous')]//a/@href")
+        accounts = lxml.html.fromstring((await client.get("/admin/accounts")).text)
+        [count] = accounts.xpath("//tr[contains(., 'anonymous')]/td[last()]/text()")
+        assert count == "1"
         one = lxml.html.fromstring((await client.get(link)).text)
         assert OTHER in one.text_content()
         [token] = one.xpath("//form[contains(@action, 'disconnect')]/input/@value")
