@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.admin import TOKEN
 from tests.support.browsed_hubs import BrowsedHub, Kind, open_browsed_hub
-from tests.support.chromium import Tab, in_a_browser, new_tab
+from tests.support.chromium import PHONE, Tab, in_a_browser, new_tab
 from tests.support.http_server import ServerAnswer
 from tests.support.stage import Stage
 from tests.support.waiting import eventually
@@ -162,6 +162,18 @@ async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
     await tab.page.locator("tbody tr").first.wait_for()
     assert await tab.page.locator("tbody tr").count() == 1
     assert await tab.page.get_by_label("Search").input_value() == url
+
+
+async def test_filters_are_folded_on_a_phone_until_they_are_used(tab: Tab) -> None:
+    search = tab.page.get_by_label("Search")
+    await tab.open("/admin/feeds")
+    assert await search.is_visible()
+    await tab.see(width=PHONE)
+    assert not await search.is_visible()
+    await tab.page.locator(".filters summary").click()
+    assert await search.is_visible()
+    await tab.open("/admin/feeds?state=ok")
+    assert await search.is_visible()
 
 
 async def test_what_is_done_to_many_is_planned_confirmed_and_watched(

@@ -30,6 +30,7 @@ from storage.records import Account, AccountId, FeedId, FeedState, NewFeed, Toke
 from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
 from tests.support.fake_network import answered
+from tests.support.operator_browser import OperatorBrowser, text_of
 from tests.support.services import Hub, open_hub
 from tests.support.waiting import eventually, in_background
 
@@ -638,6 +639,10 @@ async def test_a_run_is_as_it_was_after_a_restart(tmp_path: Path) -> None:
         client.headers.update(ADMIN)
         after = Playground(hub, client, before.run)
         assert (await client.get(after.path)).json() == report
+        browser = OperatorBrowser(client)
+        await browser.log_in()
+        permalink = await browser.open(after.path.replace("/api/", "/admin/"))
+        assert "2. Subscribe 202" in text_of(permalink)
         assert (await after.ask()).text == "abc"
         there = (await after.come("GET", before.run["own_topic"])).content
         assert there == document
