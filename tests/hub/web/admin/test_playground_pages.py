@@ -51,7 +51,9 @@ async def test_all_steps_are_run_by_one_button(
     assert "the Link header names the topic itself" in text
     assert "2. Subscribe 202" in text
     assert "The hub does not reach itself by its public URL: blocked" in text
-    assert "a topic of the playground" in text_of(await browser.open(PAGE))
+    listed = text_of(await browser.open(PAGE))
+    assert "a topic of the playground" in listed
+    assert "While the run is kept, its topic is counted among the feeds." in listed
 
 
 async def test_a_step_leads_to_its_message(browser: OperatorBrowser) -> None:
