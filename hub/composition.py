@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from hub import PRODUCT
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
+from hub.delivery.asked_retries import AskedRetries
 from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
@@ -255,6 +256,7 @@ async def build_hub(
     # Delivery to callbacks, and to live connections.
     counter = NotificationCounter()
     callbacks = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.CALLBACK))
+    asked_retries = AskedRetries()
     dispatcher = Dispatcher(
         storage,
         network,
@@ -267,6 +269,7 @@ async def build_hub(
         events=events,
         membership=membership,
         traces=traces,
+        asked=asked_retries,
     )
     digests = Digests(
         storage,
@@ -458,7 +461,9 @@ async def build_hub(
         lambda: poller.under_way,
         ConditionEvents(storage.events, clock).tell,
     )
-    undelivered = UndeliveredService(storage.deliveries, storage.subscriptions, clock)
+    undelivered = UndeliveredService(
+        storage.deliveries, storage.subscriptions, clock, asked_retries
+    )
     plans = PlanService(
         storage.plans,
         storage.log,

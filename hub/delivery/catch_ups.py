@@ -37,6 +37,7 @@ from hub.core.delivery.delivery_outcome import (
 )
 from hub.core.fetch_traces import FetchTrace
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.asked_retries import AskedRetries
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notifications import (
@@ -452,7 +453,9 @@ class RetryingSubscriptions:
         *,
         tasks: DrainingTaskGroup,
         limit: int,
+        asked: AskedRetries | None = None,
     ) -> None:
+        self._asked = asked or AskedRetries()
         self._deliveries = deliveries
         self._clock = clock
         self._catch_ups = catch_ups
@@ -498,7 +501,8 @@ class RetryingSubscriptions:
         """Catch up; the place is freed at the end, or as soon as a request hangs."""
         with ExitStack() as place:
             place.callback(self._free)
-            progress = CatchUpProgress.of(retrying)
+            is_asked = self._asked.take(retrying)
+            progress = CatchUpProgress.of(retrying, is_asked=is_asked)
             await self._catch_ups.run(progress, expires, place.close)
 
     async def _rest(self, *, is_full: bool) -> None:

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.asked_retries import AskedRetries
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries
@@ -70,6 +71,7 @@ class Dispatcher:
         events: EventLog | None = None,
         membership: NodeMembership | None = None,
         traces: Traces | None = None,
+        asked: AskedRetries | None = None,
     ) -> None:
         limits = limits or DeliveryLimits()
         random = random or SystemRandom()
@@ -144,6 +146,7 @@ class Dispatcher:
             leases,
             tasks=self._tasks,
             limit=limits.catch_ups,
+            asked=asked,
         )
 
     async def run(self) -> None:

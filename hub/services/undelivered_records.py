@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hub.delivery.asked_retries import AskedRetries
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict
 from storage.contract import DeliveryStore, SubscriptionStore
@@ -14,8 +15,13 @@ class UndeliveredService:
     accounts count as not found."""
 
     def __init__(
-        self, deliveries: DeliveryStore, subscriptions: SubscriptionStore, clock: Clock
+        self,
+        deliveries: DeliveryStore,
+        subscriptions: SubscriptionStore,
+        clock: Clock,
+        asked: AskedRetries,
     ) -> None:
+        self._asked = asked
         self._deliveries = deliveries
         self._subscriptions = subscriptions
         self._clock = clock
@@ -25,7 +31,9 @@ class UndeliveredService:
     ) -> None:
         """Try a retrying subscription now. Raises `NotFound`."""
         await self._check_owner(subscription_id, account)
-        await self._deliveries.retry_now(subscription_id, self._clock.now())
+        now = self._clock.now()
+        self._asked.note(subscription_id, now)  # before: it may begin at once
+        await self._deliveries.retry_now(subscription_id, now)
 
     async def retry_dead_letter(
         self, number: int, *, account: AccountId | None = None

@@ -40,11 +40,12 @@ from storage.records import AttemptReason, RecordKind
 ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
     AttemptReason.UNKNOWN: "not noted",
     AttemptReason.NEW_RECORD: "a new record",
-    AttemptReason.RETRY: "a retry, by the schedule or as asked",
+    AttemptReason.RETRY: "a retry, by the schedule",
     AttemptReason.NEWS: "ahead of the next retry, because of a new record",
     AttemptReason.PROBE: "all tries are used up: a new record is one more",
     AttemptReason.CATCH_UP: "what came while it was behind, paused or sent again",
     AttemptReason.SENT_AGAIN: "a dead letter, sent again as asked",
+    AttemptReason.ASKED: "a retry, as asked",
 }
 """Why a request to a callback was made then, in words."""
 WITHOUT_ENTRIES: Final[Mapping[RecordKind | None, str]] = {

@@ -154,6 +154,7 @@ class AttemptReason(StrEnum):
     PROBE = "probe"  # all tries are used up: each new record is one
     CATCH_UP = "catch_up"  # records that came while it was behind, paused or restarted
     SENT_AGAIN = "sent_again"  # a dead letter, as somebody asked
+    ASKED = "asked"  # a retry, as somebody asked
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -259,6 +259,12 @@ async def test_a_retrying_subscription_is_tried_at_once(
     await tab.open(f"/admin/subscriptions/{subscription_id}")
     await button(tab, "Retry now").click()
     await stage.subscribers.until_count(subscriber.name, before + 1)
+    await eventually(lambda: says(tab, subscription_id, "a retry, as asked"))
+
+
+async def says(tab: Tab, subscription_id: int, text: str) -> bool:
+    await tab.open(f"/admin/subscriptions/{subscription_id}")
+    return await tab.page.get_by_text(text).count() > 0
 
 
 async def is_retrying(stage: Stage, subscription_id: int) -> bool:

@@ -56,9 +56,12 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: datetime | None = None
     failing_since: datetime | None = None
     is_first: bool = False  # the request under way is the first for its record
+    is_asked: bool = False  # somebody asked for the next request
 
     @classmethod
-    def of(cls, retrying: RetryingSubscription) -> CatchUpProgress:
+    def of(
+        cls, retrying: RetryingSubscription, *, is_asked: bool = False
+    ) -> CatchUpProgress:
         return cls(
             subscription=retrying.subscription,
             lease_id=retrying.lease_id,
@@ -74,6 +77,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             tried_to=retrying.tried_to,
             scheduled=retrying.next_try,
             failing_since=retrying.failing_since,
+            is_asked=is_asked,
         )
 
     @classmethod
@@ -113,6 +117,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             scheduled=None,
             failing_since=None,
             is_first=False,
+            is_asked=False,
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:
@@ -232,6 +237,8 @@ def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
         if catch_up.is_exhausted:
             return AttemptReason.PROBE
         return AttemptReason.NEWS if is_early else AttemptReason.NEW_RECORD
+    if catch_up.is_asked:
+        return AttemptReason.ASKED
     if catch_up.failures:
         return AttemptReason.RETRY
     is_again = catch_up.skip_to is not None

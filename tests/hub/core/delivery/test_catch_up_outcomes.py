@@ -112,6 +112,7 @@ REASONS = [
         AttemptReason.SENT_AGAIN,
     ),
     (SCHEDULED | {"skip_to": Position(20)}, AttemptReason.RETRY),
+    (SCHEDULED | {"is_asked": True}, AttemptReason.ASKED),
 ]
 
 
