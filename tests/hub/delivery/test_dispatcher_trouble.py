@@ -735,16 +735,23 @@ async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
 
 async def test_nothing_begins_when_others_may_have_taken_over(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene:
-        seconds = 0.0
+        seconds, asked = 0.0, 0
+
+        def monotonic() -> float:
+            nonlocal asked
+            asked += 1
+            return seconds
+
         brief = cast("Storage", BriefStorage(scene.storage))
-        membership = NodeMembership(brief, monotonic=lambda: seconds)
+        membership = NodeMembership(brief, monotonic=monotonic)
         feed = await scene.add_feed()
         await scene.subscribe(feed, "a")
         await membership.join()
         seconds = 14.5
         async with scene.dispatching(membership):
             await scene.publish(feed, "First")
-            await asyncio.sleep(0.15)  # in which it would have begun
+            before = asked
+            await eventually(lambda: asked > before + 1)  # and was told no
             assert scene.subscribers["a"].receipts == []
 
             seconds = 13.5
