@@ -9,7 +9,7 @@ from storage.contract import Storage
 from storage.database_names import is_on_server, name_location
 from storage.errors import DatabaseUnusable
 from storage.postgres import open_database as open_postgres
-from storage.records import OnProgress
+from storage.records import DatabaseStatus, OnProgress
 from storage.secrets import key_path
 from storage.sqlite import (
     compact_database,
@@ -46,6 +46,22 @@ async def open_storage(
     except BaseException:
         lock.release()
         raise
+
+
+async def migrate_storage(url: str, local: Path) -> DatabaseStatus:
+    """Bring the schema up to date: beside running hubs if it is on a server, as far as
+    they allow.
+
+    Raises `DatabaseUnusable` and its subclasses.
+    """
+    if is_on_server(url):
+        storage: Storage = await open_postgres(url, key_path(local))
+    else:
+        storage = await open_database(_path(url))
+    try:
+        return await storage.status()
+    finally:
+        await storage.close()
 
 
 def copy_storage(url: str, destination: Path, progress: OnProgress) -> None:

@@ -396,13 +396,29 @@ def migrate(as_json: bool) -> None:
     """Bring the schema up to date; `serve` does so when it starts.
 
     With a million subscriptions that may take a minute, in which the hub does not
-    answer.
+    answer. On PostgreSQL hubs of the former version may run meanwhile; what they still
+    use is removed when this is run again without them.
     """
+    settings = _existing()
+    from storage.database_url import migrate_storage
+
     found = _stopped(
-        lambda: _with_database(lambda storage: storage.status(), migrate=True)
+        lambda: asyncio.run(migrate_storage(settings.database, settings.local_path))
     )
     if as_json:
-        say_json({"file": found.location, "schema": found.version})
+        say_json(
+            {
+                "file": found.location,
+                "schema": found.version,
+                "latest": found.latest,
+            }
+        )
+    elif found.version < found.latest:
+        say(
+            f"{found.location} is at schema version {found.version}, which this version"
+            f" can use. Hubs of a former version run: {found.latest} removes what they"
+            " need. Run this again when they have ended"
+        )
     else:
         say(f"{found.location} is at schema version {found.version}")
 

@@ -18,6 +18,7 @@ from storage.errors import StorageBusy, TermEnded
 from storage.postgres.connections import Connections
 from storage.postgres.control import PostgresControl
 from storage.postgres.known_end import KnownEnd
+from storage.postgres.schema import latest_schema
 from storage.records import Cursor, MemberNode, NewNode, NodeTerm, Position
 from storage.sqlite.log_end import LogEnd
 
@@ -47,8 +48,8 @@ class PostgresMembership:
 
     async def join(self, node: NewNode) -> NodeTerm:
         ((incarnation, other, last_event, *shards),) = await self._connections.write(
-            "SELECT * FROM join_nodes(%s, %s, %s, %s)",
-            (node.name, node.url, TERM_SECONDS, node.is_alone),
+            "SELECT * FROM join_nodes(%s, %s, %s, %s, %s)",
+            (node.name, node.url, TERM_SECONDS, node.is_alone, latest_schema()),
         )
         if incarnation is None:
             raise StorageBusy(f"another hub ({other}) is using this database")

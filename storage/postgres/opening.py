@@ -12,7 +12,7 @@ import psycopg
 from psycopg import AsyncConnection, conninfo, errors
 
 from storage.database_names import name_location
-from storage.errors import DatabaseUnusable
+from storage.errors import DatabaseTooNew, DatabaseUnusable
 from storage.postgres.connections import Connections, ConnectionSettings, Row, connect
 from storage.postgres.driver_errors import said
 from storage.postgres.known_end import KnownEnd
@@ -20,11 +20,13 @@ from storage.postgres.membership import new_epoch
 from storage.postgres.operations import PostgresStorage
 from storage.postgres.schema import (
     check_schema,
-    found_version,
-    has_own_functions,
+    find_schema,
+    is_migration_due,
     latest_schema,
+    outdated,
     refuse_unfinished_copy,
     run_migrations,
+    scripts,
 )
 from storage.records import Cursor, Position
 from storage.secrets import SecretBox, create_key, read_key
@@ -71,13 +73,23 @@ async def prepare_to_copy(url: str, *, is_target: bool) -> ConnectionSettings:
     settings = read_location(url)
     connection = await _connect(settings)
     try:
-        is_new = is_target and not await found_version(connection)
+        is_new = is_target and not (await find_schema(connection)).version
         await _prepare(connection, settings.name, migrate=is_new, is_target=is_target)
+        await _require_latest(connection, settings.name)
     except psycopg.Error as error:
         raise DatabaseUnusable(settings.name, explained(error)) from error
     finally:
         await connection.close()
     return settings
+
+
+async def _require_latest(connection: AsyncConnection[Row], name: str) -> None:
+    """Tables and columns of another version would not be copied."""
+    found, latest = await find_schema(connection), latest_schema()
+    if found.version > latest:
+        raise DatabaseTooNew(name, found.version, latest)
+    if found.version < latest:
+        raise outdated(name, found)
 
 
 # --- the location ---
@@ -171,8 +183,8 @@ async def _prepare(
     if not is_target:
         await refuse_unfinished_copy(connection, name)
     found = await check_schema(connection, name, migrate=migrate)
-    if found < latest_schema() or not await has_own_functions(connection):
-        await run_migrations(connection)
+    if is_migration_due(found, migrate=migrate):
+        await run_migrations(connection, name, scripts())
     await _require_rights(connection, name)
 
 

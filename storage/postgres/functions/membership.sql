@@ -123,14 +123,19 @@ END $$;
 
 CREATE OR REPLACE FUNCTION join_nodes(
     given text, given_url text, seconds double precision, given_is_alone boolean,
+    given_schema bigint,
     OUT given_incarnation bigint, OUT other text, OUT last_event bigint,
     OUT feeds bigint[], OUT callbacks bigint[], OUT is_leader boolean
 ) LANGUAGE plpgsql AS $$
 -- Join, in the place of an earlier term of that name. Without an incarnation: another
 -- node is a member, and one of the two has to be alone. Writes of terms that end here
--- are waited for; none is stored afterwards.
+-- are waited for; none is stored afterwards. `given_schema`: the newest that the program
+-- knows.
 BEGIN
     LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE;
+    IF given_schema < (SELECT oldest_program FROM fanfare_schema) THEN
+        RAISE EXCEPTION 'the database was migrated meanwhile; upgrade this hub';
+    END IF;
     SELECT name INTO other FROM nodes
         WHERE name <> given AND expires_at > clock_timestamp()
             AND (is_alone OR given_is_alone)
@@ -141,9 +146,10 @@ BEGIN
     DELETE FROM nodes WHERE name = given OR expires_at <= clock_timestamp();
     PERFORM hold_audience();
     given_incarnation := nextval('incarnations');
-    INSERT INTO nodes (name, url, incarnation, expires_at, is_alone)
+    INSERT INTO nodes (name, url, incarnation, expires_at, is_alone, schema_version)
         VALUES (given, given_url, given_incarnation,
-            clock_timestamp() + make_interval(secs => seconds), given_is_alone);
+            clock_timestamp() + make_interval(secs => seconds), given_is_alone,
+            given_schema);
     PERFORM free_leases();
     SELECT d.* INTO feeds, callbacks, is_leader FROM divide_shards(given_incarnation) d;
     last_event := (SELECT coalesce(max(id), 0) FROM control);

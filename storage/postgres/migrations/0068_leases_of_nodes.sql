@@ -1,3 +1,4 @@
+-- oldest program 68
 -- Several nodes may have joined; one that is alone joins only while no other has.
 ALTER TABLE nodes ADD COLUMN is_alone boolean NOT NULL DEFAULT TRUE;
 

@@ -1,3 +1,4 @@
+-- oldest program 69
 -- What every fetch writes of a feed has a row of numbers to itself, without an index that
 -- would have to be written too.
 ALTER TABLE feed_hot RENAME TO feed_outcomes;

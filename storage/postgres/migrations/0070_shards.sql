@@ -1,3 +1,4 @@
+-- oldest program 70
 -- Which node does what is due. Nobody's, 0: until a member takes it.
 CREATE TABLE shards (
     kind text COLLATE "C" NOT NULL,     -- a storage.records.ShardKind

@@ -1,3 +1,4 @@
+-- oldest program 71
 -- What one node decided and all have to heed, in the order in which it was committed.
 CREATE TABLE control (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

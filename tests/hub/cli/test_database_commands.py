@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from click.testing import Result
 
 from hub.core.byte_sizes import byte_size
 from storage.sqlite import SqliteStorage, open_database
 from tests.support.fake_api import FakeApi
+from tests.support.postgres_server import shared_server
 
 Fanfare = Callable[..., Result]
 
@@ -257,6 +259,26 @@ def test_scheduled_backups_are_listed(fanfare: Fanfare, api: FakeApi) -> None:
 @pytest.mark.usefixtures("database")
 def test_a_migration_says_where_it_ended(alone: Fanfare) -> None:
     assert "is at schema version" in alone("db", "migrate").stdout
+
+
+def test_a_migration_beside_a_hub_of_a_former_version_says_what_is_left(
+    alone: Fanfare,
+) -> None:
+    with shared_server().database() as location:
+        assert alone("db", "migrate", FANFARE_DATABASE=location).exit_code == 0
+        with psycopg.connect(location, autocommit=True) as server:
+            server.execute("UPDATE fanfare_schema SET version = 72")
+            server.execute(
+                "INSERT INTO nodes (name, url, incarnation, expires_at, schema_version)"
+                " VALUES ('former', '', 1, now() + interval '1 h', 71)"
+            )
+        told = alone("db", "migrate", FANFARE_DATABASE=location)
+        as_json = alone("db", "migrate", "--json", FANFARE_DATABASE=location)
+
+    assert "at schema version 72" in told.stdout
+    assert "Run this again when they have ended" in told.stdout
+    assert json.loads(as_json.stdout)["schema"] == 72
+    assert json.loads(as_json.stdout)["latest"] > 72
 
 
 @pytest.mark.usefixtures("in_use")

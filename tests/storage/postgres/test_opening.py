@@ -22,9 +22,8 @@ from storage.errors import (
 )
 from storage.postgres import open_database
 from storage.postgres.opening import read_location
-from storage.postgres.schema import latest_schema, scripts
+from storage.postgres.schema import latest_schema
 from storage.secrets import create_key
-from storage.sqlite.schema import latest_version
 from tests.support.postgres_server import PostgresServer, shared_server
 
 TABLES = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
@@ -114,7 +113,7 @@ async def test_a_newer_version_of_the_schema_is_refused(
     location: str, key: Path
 ) -> None:
     await epoch_of(location, key)
-    execute(location, "UPDATE fanfare_schema SET version = 9999")
+    execute(location, "UPDATE fanfare_schema SET version = 9999, oldest_program = 9999")
 
     with pytest.raises(DatabaseTooNew, match="upgrade Fanfare"):
         await open_database(location, key)
@@ -340,13 +339,3 @@ def test_without_the_driver_it_is_told_what_to_install() -> None:
     )
 
     assert "pip install 'fanfare-hub[postgres]'" in ended.stderr.splitlines()[-1]
-
-
-def test_migrations_are_numbered_upwards() -> None:
-    versions = [each.version for each in scripts()]
-
-    assert versions == sorted(set(versions))
-
-
-def test_the_newest_schema_has_the_same_number_on_both_engines() -> None:
-    assert scripts()[-1].version == latest_version()

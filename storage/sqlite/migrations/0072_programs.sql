@@ -1,0 +1,1 @@
+-- PostgreSQL notes which programs may use the schema: several may at once.
