@@ -194,8 +194,8 @@ def _put_subscriptions(
         rows,
     )
     connection.execute(
-        "UPDATE feeds SET subscribers = (SELECT count(*) FROM subscriptions s"
-        " WHERE s.feed_id = feeds.id)"
+        "UPDATE feed_audience SET subscribers = (SELECT count(*) FROM subscriptions s"
+        " WHERE s.feed_id = feed_audience.feed_id)"
     )
     connection.execute(
         "INSERT INTO subscription_counts SELECT account_id, health, count(*)"

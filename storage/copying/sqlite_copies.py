@@ -354,11 +354,11 @@ PRAGMA cache_size = -65536;
 PRAGMA temp_store = FILE;
 """
 _DERIVE: Final = (
-    "UPDATE feeds SET subscribers = c.total, as_is_subscribers = c.as_is,"
-    " by_topic_subscribers = c.by_topic FROM (SELECT feed_id, count(*) AS total,"
-    " sum(format = 'as-is') AS as_is, sum(format = 'by-topic') AS by_topic"
-    " FROM subscriptions WHERE state = 'active' GROUP BY feed_id) c"
-    " WHERE feeds.id = c.feed_id",
+    "INSERT INTO feed_audience SELECT f.id, count(s.id),"
+    " count(s.id) FILTER (WHERE s.format = 'as-is'),"
+    " count(s.id) FILTER (WHERE s.format = 'by-topic'), f.health, f.section"
+    " FROM feeds f LEFT JOIN subscriptions s ON s.feed_id = f.id"
+    " AND s.state = 'active' GROUP BY f.id",
     "INSERT INTO feed_counts SELECT health, section, count(*) FROM feeds GROUP BY 1, 2",
     "UPDATE public_count SET total = (SELECT count(*) FROM feeds WHERE NOT private"
     " AND NOT unlisted AND state NOT IN ('removed', 'track'))",

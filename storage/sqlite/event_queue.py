@@ -21,7 +21,10 @@ from storage.sqlite.columns import (
     to_milliseconds,
 )
 
-_WANTED: Final = "SELECT 1 FROM feeds WHERE state = 'events' AND subscribers > 0"
+_WANTED: Final = (
+    "SELECT 1 FROM feeds f CROSS JOIN feed_audience a ON a.feed_id = f.id"
+    " WHERE f.state = 'events' AND a.subscribers > 0"
+)
 
 
 def are_wanted(connection: sqlite3.Connection) -> bool:

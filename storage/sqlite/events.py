@@ -98,8 +98,8 @@ def _ensure_topic(name: str, now: int, connection: sqlite3.Connection) -> Row:
 
 def _publish(limit: int, now: int, connection: sqlite3.Connection) -> _Published:
     topics = connection.execute(
-        "SELECT id, url FROM feeds WHERE state = 'events' AND subscribers > 0"
-        " ORDER BY id"
+        "SELECT f.id, f.url FROM feeds f CROSS JOIN feed_audience a ON a.feed_id = f.id"
+        " WHERE f.state = 'events' AND a.subscribers > 0 ORDER BY f.id"
     ).fetchall()
     ((waiting,),) = connection.execute(
         "SELECT count(*) FROM fanouts"

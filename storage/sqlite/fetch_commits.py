@@ -224,6 +224,12 @@ _SEEN: Final = _upsert("seen_sets", "seen")
 _SLICES: Final = _upsert("slices", "slices")
 _HEAD: Final = _upsert("feed_heads", "head")
 _INVENTORY: Final = _upsert("inventories", "inventory")
+_OF_KEEPER: Final = (
+    "FROM feeds f CROSS JOIN feed_audience a ON a.feed_id = f.id WHERE f.id = ?"
+    " AND (a.as_is > 0 OR (a.by_topic > 0 AND f.format IN ('', 'part')))"
+)
+"""A feed, if an active subscription is sent the document itself."""
+_KEEPS_DOCUMENT: Final = f"SELECT 1 {_OF_KEEPER}"
 
 
 def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
@@ -236,10 +242,7 @@ def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> N
         record.kind in DOCUMENT_KINDS for record in commit.records
     ):
         return
-    (is_kept,) = connection.execute(
-        "SELECT keeps_document FROM feeds WHERE id = ?", (commit.feed_id,)
-    ).fetchone()
-    if is_kept:
+    if connection.execute(_KEEPS_DOCUMENT, (commit.feed_id,)).fetchone():
         raise BodyRequired(f"feed {commit.feed_id} has as-is subscriptions")
 
 
@@ -265,7 +268,7 @@ def put_documents(
     if commit.body is not None:
         connection.execute(
             "INSERT INTO bodies (feed_id, content_type, body, position)"
-            " SELECT id, ?, ?, ? FROM feeds WHERE id = ? AND keeps_document"
+            f" SELECT id, ?, ?, ? {_OF_KEEPER}"
             " ON CONFLICT (feed_id) DO UPDATE"
             " SET content_type = excluded.content_type, body = excluded.body,"
             " position = max(position, excluded.position)",

@@ -10,11 +10,13 @@ the check is made when the fan-out is split."""
 
 _FAN_OUT = """
 INSERT INTO fanouts (position, feed_id, after_id, is_next)
-SELECT r.position, f.id, 0, NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.id)
-FROM records r CROSS JOIN feeds f
-WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
+SELECT r.position, f.feed_id, 0,
+    NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.feed_id)
+FROM records r CROSS JOIN feed_audience f
+WHERE r.position = :position AND f.feed_id = :feed_id AND f.subscribers > 0
     AND (f.subscribers > :few OR EXISTS (SELECT 1 FROM subscriptions s
-        WHERE s.feed_id = f.id AND s.state = 'active' AND s.from_position < r.position
+        WHERE s.feed_id = f.feed_id AND s.state = 'active'
+        AND s.from_position < r.position
         AND EXISTS (SELECT 1 FROM temp.wanted w
             WHERE w.taker = s.format || '/' || s.updates AND w.news = r.news)))
 """

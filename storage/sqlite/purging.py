@@ -58,6 +58,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM awaited_errors WHERE feed_id = ?",
     "DELETE FROM earlier_polls WHERE feed_id = ?",
     "DELETE FROM feed_hot WHERE feed_id = ?",
+    "DELETE FROM feed_audience WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

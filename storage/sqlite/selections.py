@@ -47,7 +47,9 @@ Query = tuple[str, dict[str, object]]
 # --- ranges of an index ---
 
 
-def _behind(key: str, after: ListPlace | None, *, is_falling: bool) -> list[str]:
+def _behind(
+    key: str, after: ListPlace | None, *, is_falling: bool, id: str = "id"
+) -> list[str]:
     """SQL for what follows a place: the rest of its key's rows, and later keys.
 
     With a comparison of pairs instead, SQLite would not use an index of a generated
@@ -57,9 +59,9 @@ def _behind(key: str, after: ListPlace | None, *, is_falling: bool) -> list[str]
     if after is None:
         return [""]
     if after.key is None:
-        return [f" AND id {sign} :after_id"]
+        return [f" AND {id} {sign} :after_id"]
     return [
-        f" AND {key} = :after_key AND id {sign} :after_id",
+        f" AND {key} = :after_key AND {id} {sign} :after_id",
         f" AND {key} {sign} :after_key",
     ]
 
@@ -120,8 +122,8 @@ _FEED_INDEXES: Final = {
     FeedSort.URL: ("feeds_by_health_url", "feeds_by_section_url"),
     FeedSort.SINCE: ("feeds_by_health_since", "feeds_by_section_since"),
     FeedSort.SUBSCRIBERS: (
-        "feeds_by_health_subscribers",
-        "feeds_by_section_subscribers",
+        "audience_by_health",
+        "audience_by_section",
     ),
 }
 """For each order, the index for one health, and for one health and section."""
@@ -237,9 +239,8 @@ def _feed_parameters(
 
 
 def _feed_conditions(wanted: FeedFilter) -> str:
+    """SQL for what is asked of a feed beside its health and category."""
     conditions = [*_times(wanted)]
-    if wanted.category is not None:
-        conditions.append(" AND section = :category")
     if wanted.text:
         conditions.append(" AND (instr(fold(url), :text) OR instr(fold(title), :text))")
     if wanted.host:
@@ -255,27 +256,43 @@ def _feed_ranges(
     """SQL for the ids and keys of each health."""
     key = _FEED_KEYS[sort.rising]
     index = _FEED_INDEXES[sort.rising][wanted.category is not None]
+    of_category = " AND section = :category" if wanted.category is not None else ""
     conditions = _feed_conditions(wanted)
-    order = _order(key, is_falling=sort.is_falling)
+    rows, id = f"feeds INDEXED BY {index}", "id"
+    if sort.rising is FeedSort.SUBSCRIBERS:
+        rows, id = f"feed_audience INDEXED BY {index}", "feed_id"
+        conditions = _of_audience(conditions)
+    direction = " DESC" if sort.is_falling else ""
+    order = f"ORDER BY {key}{direction}, {id}{direction} LIMIT :limit"
     for health in wanted.health or LISTED_HEALTH:
-        for behind in _behind(key, after, is_falling=sort.is_falling):
+        for behind in _behind(key, after, is_falling=sort.is_falling, id=id):
             yield (
-                f"SELECT id, {key} AS key FROM feeds INDEXED BY {index}"
-                f" WHERE health = '{health}'{conditions}{behind} {order}"
+                f"SELECT {id} AS id, {key} AS key FROM {rows}"
+                f" WHERE health = '{health}'{of_category}{conditions}{behind} {order}"
             )
+
+
+def _of_audience(conditions: str) -> str:
+    """SQL for rows of ``feed_audience`` of feeds that fulfil the conditions."""
+    if not conditions:
+        return ""
+    return f" AND EXISTS (SELECT 1 FROM feeds WHERE id = feed_id{conditions})"
 
 
 def _among(wanted: FeedFilter, sort: FeedSort, after: ListPlace | None) -> str:
     """SQL for the wanted feeds among those of ``:ids``."""
     key = _FEED_KEYS[sort.rising]
+    if sort.rising is FeedSort.SUBSCRIBERS:
+        key = "(SELECT subscribers FROM feed_audience WHERE feed_id = id)"
     places = " OR ".join(
         f"(TRUE{each})" for each in _behind(key, after, is_falling=sort.is_falling)
     )
+    of_category = " AND section = :category" if wanted.category is not None else ""
     return (
         f"SELECT id, {key} AS key FROM feeds NOT INDEXED"
         " WHERE id IN (SELECT value FROM json_each(:ids))"
         f" AND health IN ({_listed(wanted.health or LISTED_HEALTH)})"
-        f"{_feed_conditions(wanted)} AND ({places})"
+        f"{of_category}{_feed_conditions(wanted)} AND ({places})"
     )
 
 

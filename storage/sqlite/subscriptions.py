@@ -173,14 +173,14 @@ class SqliteSubscriptions:
 
     async def count(self, feed_id: FeedId) -> int:
         row = await self._readers.first(
-            "SELECT subscribers FROM feeds WHERE id = ?", (feed_id,)
+            "SELECT subscribers FROM feed_audience WHERE feed_id = ?", (feed_id,)
         )
         return row[0] if row else 0
 
     async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
         rows = await self._readers.all(
-            "SELECT id, subscribers FROM feeds"
-            " WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT feed_id, subscribers FROM feed_audience"
+            " WHERE feed_id IN (SELECT value FROM json_each(?))",
             (pack_ids(feeds),),
         )
         return {FeedId(feed_id): number for feed_id, number in rows}

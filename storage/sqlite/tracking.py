@@ -225,7 +225,8 @@ def _retire(
     )
     found = connection.execute(
         "SELECT f.id FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
-        " WHERE f.state = 'track' AND f.subscribers = 0 AND q.wanted_at < :since"
+        " CROSS JOIN feed_audience a ON a.feed_id = f.id"
+        " WHERE f.state = 'track' AND a.subscribers = 0 AND q.wanted_at < :since"
         " AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed_id = f.id"
         "  AND (s.state IN ('pending', 'active') OR s.ended_at >= :since))"
         " ORDER BY f.id LIMIT :limit",

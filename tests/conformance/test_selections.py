@@ -220,20 +220,29 @@ async def test_feeds_come_by_their_subscribers_page_by_page(
         [feed] = [each for each in every if each.url[8].lower() == name]
         for each in range(number):
             await six.subscribe(feed, f"{each}")
+    rising, falling = ("ceb", "bec") if category else ("cadeb", "bedac")
     for sort, expected in (
-        (FeedSort.SUBSCRIBERS, "ceb" if category else "cadeb"),
-        (FeedSort.LAST_SUBSCRIBERS, "bec" if category else "bedac"),
+        (FeedSort.SUBSCRIBERS, rising),
+        (FeedSort.LAST_SUBSCRIBERS, falling),
     ):
-        found, after = "", None
-        while True:
-            page = await select.page(wanted, sort, after=after, limit=2)
-            found += letters(page.feeds)
-            after = page.next
-            if after is None:
-                break
-        assert found == expected
+        for text in ("", "ht", "https"):
+            wanted = FeedFilter(category=category, text=text)
+            assert await paged(six, wanted, sort) == expected
     counts = await six.storage.subscriptions.counts([each.id for each in every])
     assert sorted(counts.values())[-3:] == [0, 1, 2]
+
+
+async def paged(scene: Scene, wanted: FeedFilter, sort: FeedSort) -> str:
+    """The letters of all that are wanted, two to a page."""
+    found, after = "", None
+    while True:
+        page = await scene.storage.feed_selections.page(
+            wanted, sort, after=after, limit=2
+        )
+        found += letters(page.feeds)
+        after = page.next
+        if after is None:
+            return found
 
 
 async def test_feeds_of_one_moment_are_paged_by_id(scene: Scene) -> None:

@@ -1,4 +1,5 @@
-"""Which index the subscriptions of a callback are found by, and the feed of a topic."""
+"""Which index the subscriptions of a callback are found by, the feed of a topic, and
+feeds in the order of their subscribers."""
 
 from __future__ import annotations
 
@@ -7,9 +8,17 @@ from contextlib import closing
 
 import pytest
 
-from storage.records import AccountId, SubscriptionId
+from storage.records import (
+    AccountId,
+    FeedFilter,
+    FeedHealth,
+    FeedSort,
+    ListPlace,
+    SubscriptionId,
+)
 from storage.sqlite.feed_access import OF_RESOURCE, may_read, resource_keys
 from storage.sqlite.schema import run_pending
+from storage.sqlite.selections import feed_query
 from storage.sqlite.subscriptions import page_query
 
 
@@ -36,3 +45,24 @@ def test_the_feed_of_a_topic_is_found_without_looking_at_others(where: str) -> N
         run_pending(connection)
         rows = connection.execute(f"EXPLAIN QUERY PLAN {query}", keys)
         assert not [text for *_, text in rows.fetchall() if text.startswith("SCAN")]
+
+
+@pytest.mark.parametrize(
+    ("category", "index"),
+    [(None, "by_health (health=?"), ("news", "by_section (health=? AND section=?")],
+)
+def test_feeds_in_the_order_of_subscribers_are_read_from_an_index(
+    category: str | None, index: str
+) -> None:
+    wanted = FeedFilter(health=(FeedHealth.OK,), category=category)
+    place = ListPlace(9, 9)
+    query = feed_query(wanted, FeedSort.LAST_SUBSCRIBERS, place, 50, None)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        run_pending(connection)
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {query[0]}", query[1])
+        told = [text for *_, text in rows.fetchall()]
+
+    of_index = f"SEARCH feed_audience USING COVERING INDEX audience_{index}"
+    for behind in (" AND subscribers=? AND rowid<?)", " AND subscribers<?)"):
+        assert of_index + behind in told
+    assert "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)" in told

@@ -24,8 +24,8 @@ FAR = 400 * DAY
 
 NO_TIMES = frozenset(
     """
-    account_id added after_id any_fresh as_is_subscribers attempts batch block bucket
-    by_topic_subscribers change changes checked_at content count day days deleted docid
+    account_id added after_id any_fresh as_is attempts batch block bucket
+    by_topic change changes checked_at content count day days deleted docid
     done entry_id exhausted failed forgotten
     failures feed_id feeds first first_id free_bytes from_position head id incarnation
     inherits_language is_active is_admin is_copy is_doubted is_link kept

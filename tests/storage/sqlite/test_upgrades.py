@@ -21,6 +21,7 @@ from storage.packing import pack
 from storage.records import (
     FeedFilter,
     FeedHealth,
+    FeedId,
     FeedSort,
     Format,
     ListingSearch,
@@ -193,11 +194,34 @@ async def test_feeds_and_subscriptions_from_before_are_as_their_last_try_left_th
         await storage.close()
 
 
+async def test_who_is_sent_documents_is_counted_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    (counts,) = (each for each in migrations() if each.name.endswith("audience.sql"))
+    write_version(path, counts.version - 1)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE subscriptions SET format = 'as-is' WHERE id = 1")
+        connection.execute("INSERT INTO bodies VALUES (1, 'text/xml', x'01', 1)")
+
+    storage = await open_database(path)
+
+    try:
+        [before] = await storage.feeds.targets([FeedId(1)])
+        await storage.subscriptions.end(SubscriptionId(1), "over", START, tell=False)
+        [after] = await storage.feeds.targets([FeedId(1)])
+        assert (before.subscribers, before.keeps_body) == (2, True)
+        assert (after.subscribers, after.keeps_body) == (1, False)
+        with closing(sqlite3.connect(path)) as connection:
+            assert not connection.execute("SELECT 1 FROM bodies").fetchall()
+    finally:
+        await storage.close()
+
+
 async def check_content(storage: Storage) -> None:
     """All is there, and goes on: what was due is delivered, and news are committed."""
     feed = await storage.feeds.find(URL)
     assert feed is not None
     assert (feed.title, feed.next_fetch) == ("A feed", START)
+    assert await storage.subscriptions.count(feed.id) == 2
     records = await storage.log.records(after=Position(0), limit=9)
     assert [each.position for each in records] == [1, 2, 3]
     refs = [ref.entry_id for each in records for ref in each.entries]

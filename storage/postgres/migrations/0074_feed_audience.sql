@@ -1,0 +1,1 @@
+-- The numbers of subscribers have had a table of their own here from the start.
