@@ -161,6 +161,17 @@ def print_failed(page: Document, *, as_json: bool) -> None:
     say("and `fanfare subs show SUB` what was delivered since")
 
 
+def lost_entries_of(dead: Document) -> str:
+    """Say what a dead letter is of: ``4 entries: First, Second, Third, …``; "" if that
+    is unknown."""
+    if not dead["entries"]:
+        return ""
+    titles = dead["titles"] + ["…"] * (dead["entries"] > len(dead["titles"]))
+    more = " or more" if dead["has_more"] else ""
+    noun = "entry" if dead["entries"] == 1 else "entries"
+    return f"{dead['entries']}{more} {noun}: {', '.join(titles)}"
+
+
 def print_sent(page: Document, *, as_json: bool) -> None:
     """Print a page of what went to callbacks at the first try."""
     if as_json:

@@ -7,7 +7,12 @@ from typing import Any, Final
 import click
 
 from hub.cli import VerbGroup, examples, say
-from hub.cli.delivery_facts import print_failed, print_report, print_sent
+from hub.cli.delivery_facts import (
+    lost_entries_of,
+    print_failed,
+    print_report,
+    print_sent,
+)
 from hub.cli.feed_facts import delay_facts
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.plan_commands import is_by_filter
@@ -252,7 +257,10 @@ def list_deliveries(
         )
     if found["dead_letters"]:
         print_table(
-            ("DEAD LETTER", "SUBSCRIPTION", "RECORDS", "SINCE", "REASON", "CALLBACK"),
+            (
+                *("DEAD LETTER", "SUBSCRIPTION", "RECORDS", "SINCE", "REASON"),
+                *("CALLBACK", "OF"),
+            ),
             [
                 (
                     each["id"],
@@ -261,6 +269,7 @@ def list_deliveries(
                     moment(each["at"]),
                     each["reason"],
                     each["callback"],
+                    lost_entries_of(each),
                 )
                 for each in found["dead_letters"]
             ],

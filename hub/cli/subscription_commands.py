@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.cli import VerbGroup, examples, say
-from hub.cli.delivery_facts import print_attempts, print_trial
+from hub.cli.delivery_facts import lost_entries_of, print_attempts, print_trial
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.line_input import with_input, with_scheme
@@ -288,7 +288,9 @@ def _given_up(dead: Document) -> str:
     first, last = dead["first"], dead["last"]
     records = f"record {first}" if first == last else f"records {first} to {last}"
     at = moment(dead["at"])
-    return f"{records}, {at}: {dead['reason']} (dead letter {dead['id']})"
+    what = lost_entries_of(dead)
+    of = f"; {what}" if what else ""
+    return f"{records}, {at}: {dead['reason']}{of} (dead letter {dead['id']})"
 
 
 def _signing(found: Document) -> str:

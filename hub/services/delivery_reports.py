@@ -48,7 +48,7 @@ PAGE = 100
 COUNTED = 20
 """Records of a dead letter that are read to tell what it is of."""
 DESCRIBED = 20
-"""Dead letters that are described at once."""
+"""Dead letters that are described at once, unless more are asked for."""
 SHOWN_TITLES = 3
 NOT_KEPT = "requests are kept only for the latest failures of each subscription"
 TRIMMED = "the log no longer has its records"
@@ -184,12 +184,16 @@ class DeliveryReportService:
         return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
     async def lost_entries(
-        self, dead_letters: Sequence[DeadLetter], *, account: AccountId | None = None
+        self,
+        dead_letters: Sequence[DeadLetter],
+        *,
+        account: AccountId | None = None,
+        most: int = DESCRIBED,
     ) -> dict[int, LostEntries]:
-        """What the first of the dead letters are of, by their ids; what the log no
-        longer has, or the given account may not read, is left out."""
+        """What the first ``most`` of the dead letters are of, by their ids; what the
+        log no longer has, or the given account may not read, is left out."""
         found = dict[int, LostEntries]()
-        for each in dead_letters[:DESCRIBED]:
+        for each in dead_letters[:most]:
             subscription = await self._storage.subscriptions.get(each.subscription_id)
             if subscription is None:
                 continue

@@ -12,7 +12,11 @@ from starlette.responses import Response
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
-from hub.services.delivery_reports import DeliveryReportService, SentReport
+from hub.services.delivery_reports import (
+    DeliveryReportService,
+    LostEntries,
+    SentReport,
+)
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.api.attempt_json import (
     DeliveryReportJson,
@@ -53,6 +57,8 @@ from storage.records import (
 
 MOST_COUNTED = 10_000
 """The highest total that is counted: to count a million takes too long."""
+MOST_DESCRIBED = 100
+"""Dead letters of an answer that are told with their entries."""
 
 
 class Undelivered(RequestBody):
@@ -124,7 +130,12 @@ class RetryingSubscriptionJson(JsonObject):
 
 
 class DeadLetterJson(JsonObject):
-    """Records ``first`` to ``last``, which a subscription did not get, and why."""
+    """Records ``first`` to ``last``, which a subscription did not get, and why.
+
+    ``entries``: how many they have, with the ``titles`` of the first; ``has_more``: at
+    least so many, since only the first 20 records are read. ``entries`` null: the log
+    no longer has them, or the dead letter is not among the first 100 of the answer.
+    """
 
     id: int
     subscription: int
@@ -134,10 +145,19 @@ class DeadLetterJson(JsonObject):
     last: int
     reason: str
     at: Time
+    entries: int | None
+    titles: list[str]
+    has_more: bool
 
     @classmethod
-    def of_dead_letter(cls, dead: DeadLetter) -> Self:
-        return cls.of(dead, subscription=dead.subscription_id)
+    def of_dead_letter(cls, dead: DeadLetter, lost: LostEntries | None) -> Self:
+        return cls.of(
+            dead,
+            subscription=dead.subscription_id,
+            entries=lost.entries if lost else None,
+            titles=list(lost.titles) if lost else [],
+            has_more=lost is not None and lost.has_more,
+        )
 
 
 class DeliveriesJson(JsonObject):
@@ -237,7 +257,8 @@ class DeliveryRoutes(Routes):
         summary="List retrying subscriptions and dead letters",
         description="With a filter: those that a matching failed request was to"
         " deliver. `retrying_after` is the id of a subscription, `dead_letters_after`"
-        " that of a dead letter.",
+        " that of a dead letter. Each of the first 100 dead letters has the number of"
+        " its `entries`, and the `titles` of the first three.",
         answers={200: DeliveriesJson},
         query=(
             replace(PAGE[0], name="retrying_after", help="a subscription's id"),
@@ -261,7 +282,10 @@ class DeliveryRoutes(Routes):
             after=dead_after, limit=limit, wanted=wanted
         )
         retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
-        dead_letters = [DeadLetterJson.of_dead_letter(each) for each in dead]
+        lost = await self._reports.lost_entries(dead, most=MOST_DESCRIBED)
+        dead_letters = [
+            DeadLetterJson.of_dead_letter(each, lost.get(each.id)) for each in dead
+        ]
         return json_response(
             DeliveriesJson(
                 retrying=retrying,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Self
@@ -19,7 +20,7 @@ from hub.services.account_subscriptions import (
     SubscriptionService,
 )
 from hub.services.callback_trials import CallbackTrialService
-from hub.services.delivery_reports import DeliveryReportService
+from hub.services.delivery_reports import DeliveryReportService, LostEntries
 from hub.services.event_subscriptions import EventSubscriptionService
 from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
@@ -30,7 +31,11 @@ from hub.web.api.attempt_json import (
     PreviewedRequestJson,
     TrialDeliveryJson,
 )
-from hub.web.api.delivery_routes import DeadLetterJson, RetryingSubscriptionJson
+from hub.web.api.delivery_routes import (
+    MOST_DESCRIBED,
+    DeadLetterJson,
+    RetryingSubscriptionJson,
+)
 from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.api.selection_input import (
     ATTEMPT_LIST,
@@ -266,7 +271,12 @@ class SubscriptionReportJson(ListedSubscriptionJson):
     straggler: Annotated[RetryingSubscriptionJson | None, former_name("retrying")]
 
     @classmethod
-    def of_report(cls, report: SubscriptionReport, now: datetime) -> Self:
+    def of_report(
+        cls,
+        report: SubscriptionReport,
+        lost: Mapping[int, LostEntries],
+        now: datetime,
+    ) -> Self:
         found = report.retrying
         retrying = found and RetryingSubscriptionJson.of_retrying(found)
         return cls.of_subscription(
@@ -276,7 +286,8 @@ class SubscriptionReportJson(ListedSubscriptionJson):
             advice=list(report.advice),
             lag=DeliveryLagJson.of_lag(report.lag, now),
             dead_letters=[
-                DeadLetterJson.of_dead_letter(each) for each in report.dead_letters
+                DeadLetterJson.of_dead_letter(each, lost.get(each.id))
+                for each in report.dead_letters
             ],
             retrying=retrying,
             straggler=retrying,
@@ -452,16 +463,20 @@ class SubscriptionRoutes(Routes):
         " about it, and `advice`, commands that may help; `lag`, the `records` that it"
         " has not been sent (at most 10,000 are counted; `has_more`), and the age of"
         " the oldest in `seconds`; its last `attempts`; `retrying`, null unless it is"
-        " retrying, and its first 100 `dead_letters`.",
+        " retrying, and its first 100 `dead_letters`, with what each is of.",
         answers={200: SubscriptionReportJson},
         problems=(404,),
     )
     async def show(self, request: Request) -> Response:
+        account = own_account(request)
         report = await self._subscriptions.get(
-            _subscription_id(request), account=own_account(request)
+            _subscription_id(request), account=account
+        )
+        lost = await self._deliveries.lost_entries(
+            report.dead_letters, account=account, most=MOST_DESCRIBED
         )
         return json_response(
-            SubscriptionReportJson.of_report(report, self._clock.now())
+            SubscriptionReportJson.of_report(report, lost, self._clock.now())
         )
 
     @ApiOperation(

@@ -204,6 +204,9 @@ DEAD_LETTER: dict[str, Any] = {
     "at": "2026-01-01T12:00:00Z",
     "reason": "gave up",
     "callback": "https://you.example/hook",
+    "entries": 12,
+    "titles": ["First", "Second"],
+    "has_more": True,
 }
 
 
@@ -218,6 +221,7 @@ def test_the_list_has_what_is_late_and_what_was_given_up(
     assert "503" in lines
     assert "2026-01-01 12:05:00Z" in lines
     assert "3-9" in lines
+    assert "12 or more entries: First, Second, …" in lines
     as_json = json.loads(fanfare("deliveries", "list", "--json").stdout)
     assert as_json["dead_letters"] == [DEAD_LETTER]
 

@@ -175,12 +175,16 @@ def test_show_says_how_it_is_what_is_done_and_what_may_be_done(
 ) -> None:
     since = "2026-01-01T12:00:00Z"
     dead = {"id": 3, "first": 5, "last": 9, "at": since, "reason": "answered 500"}
+    known = {"entries": 1, "titles": ["News"], "has_more": False}
     document = subscription_document(
         health={"state": "failing", "since": since, "reason": "answered 500"},
         explanation="3 tries failed; a request is under way",
         advice=["test its callback: fanfare subs test 4"],
         lag={"records": 4, "has_more": False, "seconds": 300.0},
-        dead_letters=[dead, {**dead, "id": 4, "first": 9}],
+        dead_letters=[
+            {**dead, "entries": None},
+            {**dead, **known, "id": 4, "first": 9},
+        ],
         lease_end="2126-01-01T12:00:00Z",
     )
     api.answers["GET /api/subscriptions/4"] = (200, document)
@@ -189,7 +193,9 @@ def test_show_says_how_it_is_what_is_done_and_what_may_be_done(
     assert re.search(r"delivery +3 tries failed; a request is under way\n", shown)
     assert re.search(r"lag +4 records, the oldest found 5 min ago\n", shown)
     assert re.search(r"given up +records 5 to 9, 2026.*\(dead letter 3\)\n", shown)
-    assert re.search(r"given up +record 9, 2026.*\(dead letter 4\)\n", shown)
+    assert re.search(
+        r"given up +record 9, 2026.*; 1 entry: News \(dead letter 4\)\n", shown
+    )
     assert re.search(r"lease +2126-01-01 12:00:00Z", shown)
     assert "\nto test its callback: fanfare subs test 4\n\nno attempts yet" in shown
 

@@ -399,7 +399,10 @@ async def test_late_and_dead_deliveries_are_as_described(
     late = await scene.subscribe_retrying(await scene.add_feed("b"))
     listed = await client.get("/api/deliveries")
     assert listed.json()["retrying"]
-    assert listed.json()["dead_letters"]
+    [dead_letter] = listed.json()["dead_letters"]
+    assert (dead_letter["entries"], dead_letter["titles"]) == (1, ["for late"])
+    of_it = await client.get(f"/api/subscriptions/{dead.id}")
+    assert of_it.json()["dead_letters"] == [dead_letter]
     shown = await client.get(f"/api/subscriptions/{late.id}")
     assert shown.json()["retrying"]
     assert shown.json()["attempts"]
