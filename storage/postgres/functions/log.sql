@@ -358,17 +358,19 @@ BEGIN
         WHERE jsonb_array_length(k -> what) > 0) THEN
         RETURN;
     END IF;
-    WITH g AS (
-        SELECT a.feed, a.at, packed(e, 'hash') AS hash, e ->> 'key' AS key,
+    WITH each AS MATERIALIZED ( -- lest a whole commit is sorted with each of its entries
+        SELECT (k ->> 'feed_id')::bigint AS feed, (k ->> 'at')::bigint AS at, f AS first,
+            a.place AS unit, b.place AS place, e
+        FROM unnest(kept, firsts) WITH ORDINALITY a (k, f, place)
+        CROSS JOIN LATERAL jsonb_array_elements(k -> what) WITH ORDINALITY b (e, place)
+    ), g AS (
+        SELECT feed, at, packed(e, 'hash') AS hash, e ->> 'key' AS key,
             (e ->> 'deleted')::boolean AS deleted,
             (e ->> 'published')::bigint AS published,
-            coalesce(a.first + (e ->> 'record')::bigint, 0) AS position,
+            coalesce(first + (e ->> 'record')::bigint, 0) AS position,
             packed(e, 'body') AS body, (e ->> 'unlisted')::boolean AS unlisted,
-            row_number() OVER (ORDER BY a.place, b.place) AS place
-        FROM (SELECT k, f AS first, (k ->> 'feed_id')::bigint AS feed,
-                (k ->> 'at')::bigint AS at, place
-            FROM unnest(kept, firsts) WITH ORDINALITY u (k, f, place)) a
-        CROSS JOIN LATERAL jsonb_array_elements(a.k -> what) WITH ORDINALITY b (e, place)
+            row_number() OVER (ORDER BY unit, place) AS place
+        FROM each
     ), known AS (
         UPDATE entries e SET revision = e.revision + 1, deleted = g.deleted,
             sorted_at = CASE WHEN g.deleted THEN e.sorted_at
