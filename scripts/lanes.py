@@ -1,9 +1,9 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
-Much of a test is waiting, for a disk, a hub or a moment, so eight lanes keep two cores
-busy. Tests are traced, which makes them half as fast, only as far as the floors need
-it: in some lanes, and there as `tests.support.tracing` says. What a lane prints is in
-``build/NAME.txt``.
+Much of a test is waiting, for a disk, a hub or a moment, so nine lanes keep two cores
+busy. Tests of whole hubs run on each engine. Tests are traced, which makes them half as
+fast, only as far as the floors need it: in some lanes, and there as
+`tests.support.tracing` says. What a lane prints is in ``build/NAME.txt``.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Lane:
     arguments: tuple[str, ...]
     is_traced: bool = False
     are_imports_traced: bool = False  # too: once is enough
+    engine: str = "sqlite"  # of the hubs that it starts: `tests.support.chosen_engine`
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ LANES: Final = (
     Lane("engines", (*ENGINES, *TREE, *ignoring(WAITING))),
     Lane("formats", FORMATS, is_traced=True),
     Lane("waiting", WAITING),
+    Lane("postgres", ("tests/e2e",), engine="postgresql"),
     Lane("hardening", HARDENING),
     Lane("browser", BROWSER),
 )
@@ -182,7 +184,7 @@ async def run_tests(lane: Lane, output: int) -> int:
     """In a session of its own, so that Ctrl-C reaches it only through `run_lanes`."""
     arguments = ["-v", "--durations=30", "-p", "no:cacheprovider", *lane.arguments]
     arguments[:0] = ["-o", "tmp_path_retention_policy=failed"]  # they are in memory
-    environment = dict(os.environ)
+    environment = {**os.environ, "FANFARE_TEST_ENGINE": lane.engine}
     # Else each run compiles all tests anew, and each of some hundred hubs the hub.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if lane.are_imports_traced:

@@ -10,13 +10,14 @@ green stays green, and few. Others each time, and ten times as many, to look for
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from hub.runtime.garbage_collection import freeze_startup
+from tests.support.chosen_engine import CHOSEN, Engine, released
 from tests.support.waiting import deadline
 
 DEADLINE: Final = 300.0
@@ -36,6 +37,24 @@ settings.load_profile("fanfare")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "bulk: one thing very often; it is not traced")
+    config.addinivalue_line(
+        "markers", "once(why): not again on another engine than SQLite"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if CHOSEN is Engine.SQLITE:
+        return
+    for item in items:
+        if (once := item.get_closest_marker("once")) is not None:
+            item.add_marker(pytest.mark.skip(reason=once.args[0]))
+
+
+@pytest.fixture(autouse=CHOSEN is not Engine.SQLITE)
+def _databases() -> Iterator[None]:
+    """What a test opened, on a server, is given back when it has closed it."""
+    with released():
+        yield
 
 
 def pytest_collection_finish() -> None:

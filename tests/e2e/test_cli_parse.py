@@ -11,6 +11,8 @@ from tests.support.command import fanfare
 from tests.support.hub_process import LOOPBACK
 from tests.support.publisher import Publisher
 
+pytestmark = pytest.mark.once("it needs no database")
+
 RSS = """<?xml version="1.0"?>
 <rss version="2.0"><channel><title>Notes</title><link>https://example.org/</link>
 <item><title>First</title><link>https://example.org/1</link><guid>1</guid></item>

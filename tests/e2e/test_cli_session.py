@@ -187,6 +187,7 @@ async def test_an_unknown_token_is_refused(session: Session) -> None:
     assert outcome.err == expected
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 async def test_a_backup_of_a_running_hub_can_be_restored(
     session: Session, tmp_path: Path
 ) -> None:
@@ -210,6 +211,7 @@ async def test_a_backup_of_a_running_hub_can_be_restored(
     assert epochs[0] != epochs[1]
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 async def test_a_backup_needs_no_hub_and_overwrites_nothing(
     session: Session, tmp_path: Path
 ) -> None:

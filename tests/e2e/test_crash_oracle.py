@@ -10,6 +10,8 @@ from tests.support.http_server import ServerRequest
 from tests.support.oracle import Evidence, Kill, judge
 from tests.support.subscribers import Receipt, Subscriber
 
+pytestmark = pytest.mark.once("it judges what others saw")
+
 
 def arrived(
     *numbers: int,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 from websockets.asyncio.client import connect
 
+from tests.support.chosen_engine import CHOSEN, Engine, location_of
 from tests.support.command import Outcome, fanfare, knowing
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
@@ -51,17 +54,26 @@ async def turn(stage: Stage, verb: str) -> None:
     await stage.api.request("POST", f"/api/subscriptions/{number}/{verb}")
 
 
-async def go_on_in_copy(hub: HubProcess, location: str) -> Outcome:
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[str]:
+    """A database without tables, of the engine that is not the hub's."""
+    if CHOSEN is Engine.POSTGRESQL:
+        yield f"sqlite:{tmp_path / 'copy.db'}"
+        return
+    with shared_server().database() as location:
+        yield location
+
+
+async def go_on_in_copy(hub: HubProcess, target: str) -> Outcome:
     """What the command tells."""
+    source = location_of(hub.database)
     hub.settings = {
         **hub.settings,
-        "FANFARE_STATE_DIR": str(hub.directory / "state"),
+        "FANFARE_STATE_DIR": str(hub.directory),
         "FANFARE_PUBLIC_URL": f"http://localhost:{hub.port}",
     }
-    copied = await fanfare(
-        "db", "copy", str(hub.database), location, variables=knowing(hub)
-    )
-    hub.settings = {**hub.settings, "FANFARE_DATABASE": location}
+    copied = await fanfare("db", "copy", source, target, variables=knowing(hub))
+    hub.settings = {**hub.settings, "FANFARE_DATABASE": target}
     await hub.start()
     await hub.wait_ready()
     return copied
@@ -71,28 +83,29 @@ def has_all(evidence: Evidence) -> bool:
     return not any(missing(each, evidence) for each in evidence.subscribers)
 
 
-async def test_nothing_is_lost_or_repeated_and_cursors_go_on(tmp_path: Path) -> None:
-    with shared_server().database() as location:
-        async with open_stage(tmp_path) as stage:
-            subscribers, stream, killed = await kill_amid_work(stage)
-            for each in subscribers:
-                each.answer(ServerAnswer())
-            copied = await go_on_in_copy(stage.hub, location)
-            async with connect(stream) as client:
-                told = [json.loads(await client.recv())["type"] for _ in range(4)]
-            await turn(stage, "resume")
-            for number in (await stage.api.subscriptions()).values():
-                await stage.api.retry(number)
-            evidence = Evidence(
-                subscribers=subscribers,
-                expected={subscribers[0].feed: (2, 5)},
-                kills={f"{stage.hub.url}/hub": killed},
-                window=0.5,
-                in_flight=len(subscribers),
-                reading=2.0,
-            )
-            await eventually(partial(has_all, evidence))
-            assert await stage.hub.terminate() == 0
+async def test_nothing_is_lost_or_repeated_and_cursors_go_on(
+    tmp_path: Path, target: str
+) -> None:
+    async with open_stage(tmp_path) as stage:
+        subscribers, stream, killed = await kill_amid_work(stage)
+        for each in subscribers:
+            each.answer(ServerAnswer())
+        copied = await go_on_in_copy(stage.hub, target)
+        async with connect(stream) as client:
+            told = [json.loads(await client.recv())["type"] for _ in range(4)]
+        await turn(stage, "resume")
+        for number in (await stage.api.subscriptions()).values():
+            await stage.api.retry(number)
+        evidence = Evidence(
+            subscribers=subscribers,
+            expected={subscribers[0].feed: (2, 5)},
+            kills={f"{stage.hub.url}/hub": killed},
+            window=0.5,
+            in_flight=len(subscribers),
+            reading=2.0,
+        )
+        await eventually(partial(has_all, evidence))
+        assert await stage.hub.terminate() == 0
 
     assert copied.code == 0, copied.err
     assert "compared row by row" in copied.out

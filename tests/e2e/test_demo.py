@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.command import fanfare, start_fanfare
 
+pytestmark = pytest.mark.once("the database of the demo is a file")
+
 
 async def test_every_entry_comes_by_every_way(tmp_path: Path) -> None:
     shown = await fanfare("demo", "--seconds", "4", variables={"TMPDIR": str(tmp_path)})

@@ -16,6 +16,8 @@ from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import Publisher
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.once("what it limits by is in memory")
+
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[HubProcess]:

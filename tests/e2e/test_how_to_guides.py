@@ -78,6 +78,7 @@ def test_every_example_is_run_by_somebody() -> None:
     assert {page: len(by) for page, by in RUN.items()} == +Counter(counts)
 
 
+@pytest.mark.once("they back up a file")
 async def test_the_lines_of_operators(stage: Stage, tmp_path: Path) -> None:
     _, feed = await stage.add_feed()
     stands_for = {

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
+from tests.support.chosen_engine import stored_bytes
 from tests.support.hub_process import HubProcess
 from tests.support.upstream_hub import (
     TEN_DAYS,
@@ -391,7 +392,7 @@ async def test_callbacks_and_secrets_are_told_to_the_hub_only(
     said = [str(await scene.api.request("GET", f"/api/{path}")) for path in paths]
     said.append((await scene.api.ask("GET", "/metrics")).text)
     said += scene.hub.log
-    stored = scene.hub.database.read_bytes()
+    stored = stored_bytes(scene.hub.database)
     for secret in (token, scene.upstream.secret):
         assert not any(secret in each for each in said)
         assert secret.encode() not in stored

@@ -23,6 +23,8 @@ from tests.support.publisher import PublishedFeed
 from tests.support.stage import Stage, open_stage
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.once("it is on PostgreSQL anyway")
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[DurableServer]:

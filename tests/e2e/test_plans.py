@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from storage.records import FeedState, NewFeed
+from tests.support.chosen_engine import CHOSEN, Engine, open_chosen
 from tests.support.clock import ManualClock
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.new_database import open_new
 from tests.support.waiting import eventually
 
-FEEDS = 5_000
+FEEDS = 2_000 if CHOSEN is Engine.SQLITE else 500  # for some seconds
 KILLS = 2
 
 
 async def add_paused(path: Path) -> None:
     """Feeds that nobody polls."""
     now = ManualClock().now()
-    storage = await open_new(path)
+    storage = await open_chosen(path)
 
     async def add(number: int) -> None:
         new = NewFeed(url=f"https://f{number}.example/feed")

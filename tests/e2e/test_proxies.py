@@ -25,6 +25,8 @@ from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 from tests.support.websub import WebSubScene
 
+pytestmark = pytest.mark.once("proxies see requests, not what is stored")
+
 CLIENT = "127.0.0.9"
 """Where a client is: not where the proxy is, which is trusted."""
 AT_ONCE = 10.0

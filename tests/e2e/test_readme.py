@@ -19,6 +19,7 @@ import aiohttp
 import pytest
 
 from protocols.websub.signatures import sign
+from tests.support.chosen_engine import variables_of
 from tests.support.command import environment
 from tests.support.http_server import ServerAnswer
 from tests.support.typed_examples import (
@@ -234,7 +235,7 @@ async def test_the_first_command_runs_a_hub(tmp_path: Path) -> None:
         cwd=ROOT,
         env=environment(
             {
-                "FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}",
+                **variables_of(tmp_path / "hub.db"),
                 "FANFARE_PORT": "0",
             }
         ),

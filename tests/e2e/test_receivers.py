@@ -25,6 +25,8 @@ from tests.support.hub_process import free_port
 from tests.support.stage import Stage, open_stage
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.once("receivers see requests, not what is stored")
+
 PROGRAMS = Path(__file__).parents[2] / "docs" / "receivers"
 SECRET = "whsec_" + "c2VjcmV0" * 5
 PYTHON = (sys.executable, "-B")

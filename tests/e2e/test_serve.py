@@ -16,18 +16,25 @@ import aiohttp
 import pytest
 
 from hub.hub_address import read_address
-from tests.support.command import ROOT, environment, fanfare, knowing, start_fanfare
+from hub.settings import load_settings
+from tests.support.chosen_engine import variables_of
+from tests.support.command import (
+    ROOT,
+    environment,
+    fanfare,
+    fork_fanfare,
+    knowing,
+    start_fanfare,
+)
 from tests.support.fake_api import FakeApi, serving
 from tests.support.hub_process import HubProcess
+from tests.support.nursery import ForkedHub
 from tests.support.waiting import eventually
 
 
 @pytest.fixture
 def variables(tmp_path: Path) -> dict[str, str]:
-    return {
-        "FANFARE_DATABASE": f"sqlite:{tmp_path / 'data' / 'hub.db'}",
-        "FANFARE_PORT": "0",
-    }
+    return {**variables_of(tmp_path / "data" / "hub.db"), "FANFARE_PORT": "0"}
 
 
 @asynccontextmanager
@@ -35,12 +42,17 @@ async def served(
     variables: Mapping[str, str],
     *options: str,
     lines: int = 6,
-    directory: Path = ROOT,
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """A running hub and the first lines it printed."""
-    process = await start_fanfare(
-        "serve", *options, variables=variables, directory=directory
-    )
+    directory: Path | None = None,
+) -> AsyncIterator[tuple[asyncio.subprocess.Process | ForkedHub, str]]:
+    """A running hub and the first lines it printed. In a ``directory`` it is started as
+    at a terminal."""
+    command = ("serve", *options)
+    if directory is None:
+        process = await fork_fanfare(*command, variables=variables)
+    else:
+        process = await start_fanfare(
+            *command, variables=variables, directory=directory
+        )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(60):
@@ -67,6 +79,7 @@ async def test_it_says_where_it_is_where_the_token_lies_and_what_is_next(
         assert (listed.code, listed.err) == (0, "")
 
 
+@pytest.mark.once("the database that nobody names is a file")
 async def test_commands_find_it_from_every_directory(tmp_path: Path) -> None:
     state = {"XDG_STATE_HOME": str(tmp_path), "FANFARE_PORT": "0"}
     variables = {**state, "PYTHONPATH": str(ROOT)}
@@ -92,9 +105,7 @@ async def test_commands_find_it_from_every_directory(tmp_path: Path) -> None:
     assert "was sent no token" in outcome.err
 
 
-async def test_it_says_where_it_is_to_programs(
-    variables: dict[str, str], tmp_path: Path
-) -> None:
+async def test_it_says_where_it_is_to_programs(variables: dict[str, str]) -> None:
     async with served(variables, "--json", lines=1) as (_, greeting):
         said = json.loads(greeting)
         token = {"FANFARE_ADMIN_TOKEN_FILE": said.pop("admin_token_file")}
@@ -103,7 +114,7 @@ async def test_it_says_where_it_is_to_programs(
         )
         assert listed.code == 0
         assert said.pop("public_url").startswith("http://localhost:")
-        assert said == {"database": str(tmp_path / "data" / "hub.db")}
+        assert said == {"database": load_settings(variables).database_name}
 
 
 async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:
@@ -116,6 +127,7 @@ async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:
         assert b"Traceback" not in errors
 
 
+@pytest.mark.once("it is about streams, not about what is stored")
 async def test_it_needs_no_standard_streams(
     variables: dict[str, str], tmp_path: Path
 ) -> None:
@@ -170,6 +182,7 @@ async def test_a_second_hub_on_the_same_database_is_refused(
     assert "is using this database" in outcome.err
 
 
+@pytest.mark.once("on a server: tests/storage/postgres/test_opening.py")
 async def test_a_database_of_a_newer_version_is_refused(
     variables: dict[str, str], tmp_path: Path
 ) -> None:
@@ -184,6 +197,7 @@ async def test_a_database_of_a_newer_version_is_refused(
     assert "schema version 999 is newer than" in outcome.err
 
 
+@pytest.mark.once("it is about a file")
 @pytest.mark.parametrize("content", [b"this is no database at all" * 100])
 async def test_a_file_that_is_no_database_is_refused_and_kept(
     variables: dict[str, str], tmp_path: Path, content: bytes
@@ -204,6 +218,7 @@ async def test_a_bad_setting_is_refused_by_name(variables: dict[str, str]) -> No
     assert "--min-period: expected seconds, from 1 to 604800" in outcome.err
 
 
+@pytest.mark.once("it is about streams, not about what is stored")
 async def test_what_is_probably_not_meant_is_warned_about(
     variables: dict[str, str],
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.chosen_engine import variables_of
 from tests.support.command import ROOT, environment
 
 UNITS = ROOT / "scripts" / "systemd"
@@ -31,7 +32,7 @@ async def managed_hub(
         cwd=ROOT,
         env=environment(
             {
-                "FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}",
+                **variables_of(tmp_path / "hub.db"),
                 "NOTIFY_SOCKET": channel.getsockname(),
                 "WATCHDOG_USEC": "500000",
                 "LISTEN_FDS": "1",

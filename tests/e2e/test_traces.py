@@ -155,6 +155,7 @@ async def test_a_protocol_of_the_collector_that_is_not_spoken_is_refused(
         await hub.wait_ready()
 
 
+@pytest.mark.once("it ends before it opens its database")
 def test_without_the_extra_it_is_told_what_to_install(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None\n"

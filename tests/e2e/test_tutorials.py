@@ -34,6 +34,8 @@ from tests.support.http_server import ServerAnswer
 from tests.support.typed_examples import ROOT, Reader, files_of, until_printed
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.once("they are about programs of readers")
+
 
 @pytest.fixture
 async def reader(tmp_path: Path) -> AsyncIterator[Reader]:

@@ -31,9 +31,9 @@ from hub.limits.host_limiter import HostLimiter
 from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from tests.etiquette.guest_sites import DAY, END, SITES, START, Site
+from tests.support.chosen_engine import open_chosen
 from tests.support.fake_fetcher import InlineParser
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.new_database import open_in_loop
 from tests.support.played_time import PlayedTime
 from tests.support.quiet_loop import QuietLoop
 
@@ -409,7 +409,7 @@ class Month:
     @asynccontextmanager
     async def _running_hub(self) -> AsyncIterator[RunningHub]:
         async with HttpNetwork(allow_topics=[LOOPBACK], lookup=_loopback) as guarded:
-            storage = await open_in_loop(self._database)
+            storage = await open_chosen(self._database)
             limiter = HostLimiter(self._clock, sleep=self._time.sleep)
             fetcher = WatchedFetcher(
                 Fetcher(guarded, self._clock, ResponseLimits(), limiter=limiter),

@@ -30,9 +30,9 @@ from tests.hardening.forbidden_addresses import (
     forbidden_urls,
     long_urls,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, redirect
-from tests.support.new_database import open_in_loop
 
 LIMITS = ResponseLimits(seconds=3, idle_seconds=1)
 
@@ -204,7 +204,7 @@ async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> 
     """What a feed has the hub do that names it, or of which the operator says so."""
     clock = ManualClock()
     if named in ("validator", "set by the operator"):
-        storage = await open_in_loop(directory / "hub.db")
+        storage = await open_chosen(directory / "hub.db")
         new = NewFeed(url="https://a.example/")
         added, _ = await storage.feeds.add(new, clock.now())
         set_for_it = "" if named == "validator" else url

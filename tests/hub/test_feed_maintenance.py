@@ -15,8 +15,8 @@ from protocols.model import Entry, Feed, Link
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import FeedId, FeedStatistics, NewFeed
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import Scene, fetch
 
 WORDS = WordList("plug")
@@ -24,7 +24,7 @@ WORDS = WordList("plug")
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_in_loop(tmp_path / "hub.db")
+    opened = await open_chosen(tmp_path / "hub.db")
     try:
         yield opened
     finally:

@@ -35,7 +35,7 @@ def knowing(hub: HubProcess) -> dict[str, str]:
     return {
         "FANFARE_PUBLIC_URL": hub.url,
         "FANFARE_ADMIN_TOKEN": TOKEN,
-        "FANFARE_DATABASE": f"sqlite:{hub.database}",
+        **hub.location,
         **hub.settings,
     }
 

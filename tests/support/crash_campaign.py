@@ -138,12 +138,12 @@ class Campaign:
         """Make a few feeds with few subscribers each, or one with more than a chunk."""
         is_wide = self._random.random() < 0.2
         if is_wide:
-            self._pause = 0.5
+            self._pause = 1.5
         for _ in range(1 if is_wide else 4):
             feed = self._publisher.add_feed()
             topic = self._publisher.url(feed)
             self._feeds.append((await api.add_feed(topic), feed))
-            for index in range(600 if is_wide else 7):
+            for index in range(520 if is_wide else 7):
                 subscriber = self._add_subscriber(feed, topic, index)
                 await api.subscribe(
                     callback=subscriber.url,

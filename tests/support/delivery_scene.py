@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -33,7 +33,7 @@ from storage.records import (
     RecordWrite,
     Subscription,
 )
-from tests.support.new_database import open_in_loop
+from tests.support.chosen_engine import open_chosen
 from tests.support.storage_scene import stored_at
 from tests.support.subscribers import Subscribers
 
@@ -184,7 +184,7 @@ async def delivery_scene(
         Subscribers() as subscribers,
         HttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
     ):
-        storage = cast("Storage", await open_in_loop(directory / "hub.db"))
+        storage = await open_chosen(directory / "hub.db")
         try:
             yield DeliveryScene(
                 storage,

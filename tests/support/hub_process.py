@@ -19,7 +19,7 @@ from urllib.parse import quote
 import aiohttp
 
 from tests.support.admin import ADMIN, TOKEN
-from tests.support.new_database import put_new
+from tests.support.chosen_engine import make_for_hub, variables_of
 from tests.support.nursery import ForkedHub, fork_hub
 
 LOOPBACK = {"FANFARE_ALLOW_NETWORKS": "127.0.0.0/8"}
@@ -50,7 +50,15 @@ class HubProcess:
 
     @property
     def database(self) -> Path:
+        """Its file, or what names it (see `tests.support.chosen_engine`)."""
         return self.directory / "hub.db"
+
+    @property
+    def location(self) -> dict[str, str]:
+        """The variables by which it finds its database, unless ``settings`` do."""
+        if "FANFARE_DATABASE" in self.settings:
+            return {}
+        return variables_of(self.database)
 
     @property
     def pid(self) -> int:
@@ -78,13 +86,9 @@ class HubProcess:
             await self.wait_exit()
 
     async def start(self, *, failpoint: str = "") -> None:
-        """Start the process, which is not ready yet (see `wait_ready`).
-
-        A database file of its own gets its tables before, which would take half of the
-        start.
-        """
+        """Start the process, which is not ready yet (see `wait_ready`)."""
         if "FANFARE_DATABASE" not in self.settings:
-            await put_new(self.database)
+            await make_for_hub(self.database)
         environment = self._environment(failpoint)
         self._process = await fork_hub("serve", environment=environment)
         self._reader = asyncio.create_task(self._read_log(self._process))
@@ -148,7 +152,7 @@ class HubProcess:
         }
         return {
             **inherited,
-            "FANFARE_DATABASE": f"sqlite:{self.database}",
+            **self.location,
             "FANFARE_PORT": str(self.port),
             "FANFARE_PUBLIC_URL": self.url,
             "FANFARE_ADMIN_TOKEN": TOKEN,

@@ -1,7 +1,8 @@
 """New databases, without the work of making their tables each time, or of threads.
 
 `open_new` is as a hub opens it. Where a database is not what a test shows,
-`open_in_loop` costs a third: it reads and writes in the event loop.
+`open_in_loop` costs a third: it reads and writes in the event loop. Tests that show
+the hub, on whichever engine, open theirs by `tests.support.chosen_engine`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import asyncio
 import atexit
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, LiteralString
+from typing import Any, Final, LiteralString
 
 import psycopg
 
@@ -23,11 +26,11 @@ from storage.postgres import open_database as open_postgres
 from storage.sqlite import SqliteStorage, open_database
 from storage.sqlite.connection_threads import ConnectionThreads, read_only
 from storage.sqlite.trigrams import folded
-from tests.support.postgres_server import PostgresServer, shared_server
+from tests.support.postgres_server import shared_server
 
 _EMPTY: list[bytes] = []
 """The file of a database that was made and never used, once there is one."""
-_IDLE: list[_Emptied] = []
+_IDLE: list[EmptiedDatabase] = []
 """Databases of PostgreSQL that are like new."""
 _VACUUMED_EVERY = 25
 """Uses of a database between two vacuums: deleted rows would slow down later uses."""
@@ -124,7 +127,7 @@ def _unopened(path: Path) -> bytes:
 
 
 @dataclass(slots=True)
-class _Emptied:
+class EmptiedDatabase:
     """A database, and a connection that keeps the prepared plans of emptying it."""
 
     location: str
@@ -149,22 +152,34 @@ class _Emptied:
         self.connection.execute(statement)
 
 
-@asynccontextmanager
-async def new_postgres(*, is_played: bool = True) -> AsyncIterator[str]:
-    """The location of a database that is the caller's alone for the block.
+def take_postgres(*, is_played: bool = True) -> EmptiedDatabase:
+    """A new database, to be given back by `give_back`.
 
-    It is then emptied for the next test, in a hundredth of the time of making one.
     ``is_played``: leases end by the time that its callers name, in place of the
     server's.
     """
     if not _IDLE:
-        _IDLE.append(await _make_postgres(shared_server()))
+        location = shared_server().location(shared_server().create(_template()))
+        _IDLE.append(EmptiedDatabase(location))
     database = _IDLE.pop()
     if not is_played:
-        database.execute("UPDATE beginning.clock SET is_played = FALSE")
-    yield database.location
+        database.execute(TAKE_TIME)
+    return database
+
+
+def give_back(database: EmptiedDatabase) -> None:
+    """Empty it for the next test, in a hundredth of the time of making one."""
     database.empty()
     _IDLE.append(database)
+
+
+@asynccontextmanager
+async def new_postgres(*, is_played: bool = True) -> AsyncIterator[str]:
+    """The location of a database that is the caller's alone for the block; see
+    `take_postgres`."""
+    database = take_postgres(is_played=is_played)
+    yield database.location
+    give_back(database)
 
 
 @asynccontextmanager
@@ -178,18 +193,28 @@ async def open_new_postgres(key: Path) -> AsyncIterator[Storage]:
             await storage.close()
 
 
-async def _make_postgres(server: PostgresServer) -> _Emptied:
-    location = server.location(server.create())
-    with TemporaryDirectory() as directory:
-        storage = await open_postgres(location, Path(directory) / "key")
-        await storage.close()
+@cache
+def _template() -> str:
+    """The name of a database that was made and never used."""
+    server = shared_server()
+    name = server.create()
+    location = server.location(name)
+    with ThreadPoolExecutor(1) as thread:  # the caller may be in an event loop
+        thread.submit(asyncio.run, _migrate(location)).result()
     with psycopg.connect(location, autocommit=True) as connection:
         connection.execute("UPDATE hub SET key_check = ''")
         connection.execute(_KEEP_BEGINNING)
         connection.execute(_PLAY_TIME)
-    return _Emptied(location)
+    return name
 
 
+async def _migrate(location: str) -> None:
+    with TemporaryDirectory() as directory:
+        storage = await open_postgres(location, Path(directory) / "key")
+        await storage.close()
+
+
+TAKE_TIME: Final = "UPDATE beginning.clock SET is_played = FALSE"
 _KEEP_BEGINNING = """
 CREATE SCHEMA beginning;
 DO $$

@@ -41,6 +41,7 @@ _IMPORTED = (
     "hub.main",
     "hub.runtime.logs",
     "hub.ingest.document_parser",
+    "storage.postgres.opening",
     "storage.sqlite",
     "uvicorn.lifespan.off",
     "uvloop",

@@ -22,11 +22,11 @@ from hub.websub.verification_loop import VerificationLoop
 from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequest
 from storage.contract import Storage
 from storage.records import NewFeed, StoredFeed, Verification
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher, InlineParser
 from tests.support.fake_network import FakeNetwork, agree
 from tests.support.fetch_targets import an_answer
-from tests.support.new_database import open_in_loop
 from tests.support.polled import a_limiter, take_no_time
 from tests.support.services import FakePoller
 
@@ -105,7 +105,7 @@ def a_subscription_request(**changes: Any) -> SubscribeRequest:
 async def open_hub_scene(
     directory: Path, policy: OpenHub = OpenHub.KNOWN
 ) -> AsyncIterator[OpenHubScene]:
-    storage = await open_in_loop(directory / "hub.db")
+    storage = await open_chosen(directory / "hub.db")
     try:
         clock, callbacks = ManualClock(), FakeNetwork(agree)
         fetches = FakeFetcher(clock, lambda request: named_by(NAMES_HUB))

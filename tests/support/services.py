@@ -37,10 +37,10 @@ from storage.records import (
     StoredFeed,
 )
 from tests.support.admin import TOKEN
+from tests.support.chosen_engine import location_of, open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import InlineParser
 from tests.support.fake_network import FakeNetwork, agree, answered
-from tests.support.new_database import open_in_loop
 
 routing.compile_path = cache(routing.compile_path)
 """Once for all hubs of a run: else it would be a fifth of what a test costs."""
@@ -190,13 +190,14 @@ async def open_hub(
     """Open a hub without request limits, over a new database or the one that exists."""
     clock, metrics, network = ManualClock(), Metrics(), a_network()
     async with AsyncExitStack() as stack:
-        storage = await open_in_loop(directory / "hub.db")
+        storage = await open_chosen(directory / "hub.db")
         stack.push_async_callback(storage.close)
         poller = FakePoller(storage, clock)
         given = {"upstream": "on", "rate_limit_token": 0, "rate_limit_address": 0}
         built = await build_hub(
             Settings(
-                database=f"sqlite:{directory / 'hub.db'}",
+                database=location_of(directory / "hub.db"),
+                state_dir=str(directory),
                 public_url=public_url,
                 **{**given, **settings},
             ),

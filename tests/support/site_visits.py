@@ -47,11 +47,11 @@ from storage.records import (
     RecordKind,
     StoredFeed,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import InlineParser
 from tests.support.fetch_targets import an_answer
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_in_loop
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
 from tests.support.polled import a_limiter
 
@@ -278,7 +278,7 @@ class PolledHub:
 @asynccontextmanager
 async def polled_hub(database: Path, clock: ManualClock) -> AsyncIterator[PolledHub]:
     """A hub whose poller runs; at the end of the block it is as good as killed."""
-    storage = await open_in_loop(database)
+    storage = await open_chosen(database)
     sites = Sites(clock)
     poller = Poller(
         storage, sites, InlineParser(), a_limiter(clock), clock, PollingRules()

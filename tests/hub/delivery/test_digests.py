@@ -32,9 +32,9 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.sqlite.operations import SqliteStorage
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork
-from tests.support.new_database import open_in_loop
 from tests.support.waiting import eventually
 
 DAY = timedelta(days=1)
@@ -75,7 +75,7 @@ class Scene:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     clock, callback = ManualClock(), FakeNetwork()
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         new_feed = NewFeed(url="https://a.example/feed")
         feed, _ = await storage.feeds.add(new_feed, clock.now())

@@ -42,8 +42,8 @@ from storage.records import (
     Updates,
 )
 from storage.subscription_filter import DOCUMENT_KINDS
+from tests.support.chosen_engine import open_chosen
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import NODE, Scene, at, fetch, record
 
 OK, REFUSED = (
@@ -206,7 +206,7 @@ async def run(storage: Storage, steps: list, replies: list[bool]) -> Course:
 async def compare(steps: list, replies: list[bool]) -> None:
     model = await run(cast("Storage", MemoryStorage()), steps, replies)
     with tempfile.TemporaryDirectory() as directory:
-        engine = cast("Storage", await open_in_loop(Path(directory) / "hub.db"))
+        engine = cast("Storage", await open_chosen(Path(directory) / "hub.db"))
         try:
             found = await run(engine, steps, replies)
         finally:

@@ -19,11 +19,11 @@ from storage.records import (
     StoredFeed,
     Validators,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher, LineParser
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import an_answer
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene
 
 Edit = Callable[[], Awaitable[object]]
@@ -65,7 +65,7 @@ class EditedFeed:
 
 @pytest.fixture
 async def edited(tmp_path: Path) -> AsyncIterator[EditedFeed]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         scene = Scene(storage)
         yield EditedFeed(scene, await scene.add_feed())

@@ -34,11 +34,11 @@ from storage.records import (
     RecordWrite,
     TrackQuery,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher, LineParser
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import START, a_feed, a_target
-from tests.support.new_database import open_in_loop
 
 TARGET = a_target()
 
@@ -249,7 +249,7 @@ async def test_all_pages_are_loaded_and_what_cannot_be_read_is_passed_over() -> 
 
 @asynccontextmanager
 async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
-    storage = await open_in_loop(directory / "hub.db")
+    storage = await open_chosen(directory / "hub.db")
     try:
         tracker = Tracker(storage.tracking, Metrics())
         with storage.control.watch(tracker.note):

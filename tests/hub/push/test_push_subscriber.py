@@ -47,9 +47,9 @@ from storage.records import (
     PushWrite,
     StoredFeed,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork, answered
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import fetch
 from tests.support.waiting import eventually
 
@@ -204,7 +204,7 @@ def build_scene(
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         yield build_scene(storage, ManualClock(), FakeNetwork(202), is_on=True)
     finally:

@@ -38,8 +38,8 @@ from storage.records import (
     PushWrite,
     StoredFeed,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 from tests.support.services import FakePoller
 from tests.support.storage_scene import START, fetch
 from tests.support.waiting import eventually
@@ -102,7 +102,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         clock, brought = ManualClock(), Brought()
         poller = FakePoller(storage, clock)

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from hub.runtime.clock_watch import NOTE_SECONDS, TOLD_SECONDS, ClockWatch
 from storage.sqlite import SqliteStorage
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import Scene
 from tests.support.waiting import eventually, in_background
 
@@ -38,7 +38,7 @@ class Watched:
 
 @pytest.fixture
 async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     yield Watched(storage)
     await storage.close()
 

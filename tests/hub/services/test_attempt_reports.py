@@ -31,8 +31,8 @@ from storage.records import (
     RecordKind,
     Subscription,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.documents import an_entry
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene, at, fetch, record
 
 ALICE = AccountId(7)
@@ -40,7 +40,7 @@ ALICE = AccountId(7)
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         yield Scene(storage)
     finally:

@@ -19,9 +19,9 @@ from protocols.operational_events import EventType
 from storage.contract import EventStore
 from storage.errors import WriteFailed
 from storage.records import OPERATOR, OperationalEvent
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import Scene
 
 LATE = "deliveries"
@@ -64,7 +64,7 @@ async def teller(
     if request.param == "memory":
         yield await subscribed(Scene(MemoryStorage()))
         return
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     try:
         yield await subscribed(Scene(storage))
     finally:

@@ -12,8 +12,8 @@ import pytest
 
 from hub.services.disk_space import REPORT_SECONDS, DiskSpace
 from storage.contract import Storage
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 
 GB = 10**9
 
@@ -52,7 +52,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     yield Scene(storage, tmp_path)
     await storage.close()
 

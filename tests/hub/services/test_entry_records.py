@@ -9,13 +9,13 @@ import pytest
 
 from hub.services.entry_records import records_of
 from storage.records import EntryId, RecordKind
-from tests.support.new_database import open_in_loop
+from tests.support.chosen_engine import open_chosen
 from tests.support.storage_scene import Scene, at
 
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     yield Scene(storage)
     await storage.close()
 

@@ -16,14 +16,14 @@ from hub.services.entry_reports import (
     EntryReportService,
 )
 from storage.records import RecordKind
+from tests.support.chosen_engine import open_chosen
 from tests.support.documents import an_entry
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import START, Scene, at, fetch, record
 
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     yield Scene(storage)
     await storage.close()
 

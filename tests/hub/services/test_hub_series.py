@@ -16,8 +16,8 @@ from hub.services.hub_health import HubBacklog, MetricsService
 from hub.services.hub_series import HubSeries, SeriesRange
 from storage.contract import Storage
 from storage.errors import StorageError
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 from tests.support.waiting import eventually, in_background
 
 START = datetime(2026, 6, 2, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    storage = await open_in_loop(tmp_path / "hub.db")
+    storage = await open_chosen(tmp_path / "hub.db")
     yield World(storage, tmp_path)
     await storage.close()
 

@@ -30,8 +30,8 @@ from storage.records import (
     PushWay,
     PushWrite,
 )
+from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
-from tests.support.new_database import open_in_loop
 from tests.support.storage_scene import fetch
 
 TOPIC, OTHER = "https://feed.example/", "https://other.example/"
@@ -86,7 +86,7 @@ def test_only_what_was_asked_for_is_confirmed_and_only_what_is_signed_is_taken(
 
 async def _play(events: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        storage = await open_in_loop(Path(directory) / "hub.db")
+        storage = await open_chosen(Path(directory) / "hub.db")
         try:
             await Game(storage).play(events)
         finally:
