@@ -21,7 +21,12 @@ from hub.runtime import garbage_collection
 from hub.runtime.logs import configure_logs
 from hub.runtime.offloading import take_short_turns
 from scripts.benchmarks.against import compare
-from scripts.benchmarks.engines import TAKING_ENGINE, Engine, EngineMeasure
+from scripts.benchmarks.engines import (
+    COMPARED,
+    TAKING_ENGINE,
+    Engine,
+    EngineMeasure,
+)
 from scripts.benchmarks.measuring import Finding, Measure, Size
 from scripts.benchmarks.report import Report, from_json
 
@@ -208,14 +213,16 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--engine",
         type=Engine,
         choices=Engine,
-        help=f"the engine of the hub, of {', '.join(TAKING_ENGINE)}; with both the"
-        " hub is on PostgreSQL, and the floor is one on SQLite",
+        help=f"the engine of the hub, of {', '.join(TAKING_ENGINE)}; with both, of"
+        f" {', '.join(COMPARED)}, the hub is on PostgreSQL, and the floor is one on"
+        " SQLite",
     )
     wanted = parser.parse_args(arguments)
     wanted.load = None
     if wanted.engine is not None:
-        if wanted.bench not in TAKING_ENGINE:
-            parser.error(f"--engine is for {', '.join(TAKING_ENGINE)}")
+        taking = COMPARED if wanted.engine is Engine.BOTH else TAKING_ENGINE
+        if wanted.bench not in taking:
+            parser.error(f"--engine {wanted.engine} is for {', '.join(taking)}")
         wanted.load = partial(load_on, engine=wanted.engine)
     return wanted
 

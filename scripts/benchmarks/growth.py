@@ -1,13 +1,19 @@
 """What grows with what is stored: the same asked of a hub with a million rows and of
-one with ten thousand."""
+one with ten thousand.
+
+On PostgreSQL both are copies of databases of SQLite, on one server, and what counts is
+the time: most of the work is done by the server.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from scripts.benchmarks.engines import Engine, copied_to_server, named
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
@@ -15,6 +21,7 @@ from scripts.benchmarks.measuring import (
     Stopwatch,
     alternate,
     cpu_finding,
+    time_finding,
 )
 from scripts.benchmarks.stored_hubs import open_stored
 from storage.contract import Storage
@@ -39,18 +46,25 @@ async def measure_growth(
     opened: Callable[[Path, int], Awaitable[Storage]] = open_stored,
     operations: int = OPERATIONS,
     most: int = MANY,
+    engine: Engine = Engine.SQLITE,
 ) -> AsyncIterator[Finding]:
-    """CPU of each of ``asks``, which are given how many there are; ``what`` there is
+    """What each of ``asks`` costs. They are given how many there are; ``what`` there is
     many of, for people. ``targets``: of those that may grow more than twofold.
 
     ``opened`` makes the hubs; the large one has ``most``.
     """
     part = size.pick(1, 10, 20)
     many, few = most // part, FEW // part
-    large = await opened(directory / "large.db", many)
-    small = await opened(directory / "small.db", few)
     operations = size.pick(operations, operations, 3)
-    try:
+    finding = cpu_finding if engine is Engine.SQLITE else time_finding
+    name_of_bench = named(bench, engine)
+    async with AsyncExitStack() as stack:
+        if engine is not Engine.SQLITE:
+            opened = stack.enter_context(copied_to_server(opened))
+        large = await opened(directory / "large.db", many)
+        stack.push_async_callback(large.close)
+        small = await opened(directory / "small.db", few)
+        stack.push_async_callback(small.close)
         for name, ask in asks.items():
             samples = await alternate(
                 size.pick(9, 3, 1),
@@ -59,12 +73,9 @@ async def measure_growth(
             )
             measured = f"{name}, {many:,} {what} (floor: {few:,})"
             target = (targets or {}).get(name, MOST_GROWTH)
-            yield cpu_finding(
-                bench, measured, samples["large"], samples["small"], target
+            yield finding(
+                name_of_bench, measured, samples["large"], samples["small"], target
             )
-    finally:
-        await large.close()
-        await small.close()
 
 
 def _sampling(ask: Ask, count: int, operations: int) -> Callable[[], Awaitable[Sample]]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from scripts.benchmarks.engines import Engine
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import (
@@ -74,8 +75,10 @@ FEED_PAGES: Final[Mapping[str, tuple[FeedFilter, FeedSort]]] = {
 }
 
 
-async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
-    """CPU of a page with its total: the first and the last, and of each search."""
+async def measure(
+    directory: Path, size: Size, engine: Engine = Engine.SQLITE
+) -> AsyncIterator[Finding]:
+    """What a page with its total costs: the first and the last, and of each search."""
     async for finding in measure_growth(
         directory,
         "list",
@@ -83,6 +86,7 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         "subscriptions",
         size,
         targets={PART: OF_PARTS},
+        engine=engine,
     ):
         yield finding
     (directory / "feeds").mkdir()
@@ -96,6 +100,7 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         opened=open_feeds,
         operations=FEED_OPERATIONS,
         most=MANY_FEEDS,
+        engine=engine,
     ):
         yield finding
 

@@ -148,10 +148,33 @@ def cpu_finding(
         [each.microseconds for each in hub],
         [each.microseconds for each in floor],
     )
+    return _cost_finding(bench, f"CPU us per {measure}", ours, bare, at_most)
+
+
+def time_finding(
+    bench: str,
+    measure: str,
+    hub: Sequence[Sample],
+    floor: Sequence[Sample],
+    at_most: float | None,
+) -> Finding:
+    """Milliseconds per operation, one after another; ``at_most`` so many times the
+    floor."""
+    ours, bare = ([1_000 / each.rate for each in those] for those in (hub, floor))
+    return _cost_finding(bench, f"ms per {measure}", ours, bare, at_most)
+
+
+def _cost_finding(
+    bench: str,
+    measure: str,
+    ours: Sequence[float],
+    bare: Sequence[float],
+    at_most: float | None,
+) -> Finding:
     ratio = _median_ratio(ours, bare)
     return Finding(
         bench=bench,
-        measure=f"CPU us per {measure}",
+        measure=measure,
         hub=median(ours),
         floor=median(bare),
         ratio=ratio,

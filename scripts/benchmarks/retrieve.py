@@ -19,6 +19,7 @@ from hub.services.feed_registration import FeedService
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics
 from protocols.live.live_messages import BodyFormat
+from scripts.benchmarks.engines import Engine
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
@@ -31,10 +32,14 @@ OWNER: Final = Principal(
 NAMES: Final = ("topic", "topic, before an entry", "callback of 10 topics")
 
 
-async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
-    """CPU of a page, of a topic, after an entry and of a callback's ten topics."""
+async def measure(
+    directory: Path, size: Size, engine: Engine = Engine.SQLITE
+) -> AsyncIterator[Finding]:
+    """What a page costs, of a topic, after an entry and of a callback's ten topics."""
     asks = {f"page of a {name}": partial(_reading, name) for name in NAMES}
-    async for finding in measure_growth(directory, "retrieve", asks, "entries", size):
+    async for finding in measure_growth(
+        directory, "retrieve", asks, "entries", size, engine=engine
+    ):
         yield finding
 
 

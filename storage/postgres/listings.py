@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from protocols.urls import normal_url
 from storage.postgres.connections import Connections, Row
+from storage.postgres.rare_parts import rarest, word_parts
 from storage.records import AccountId, Bound, ListedSubscription, Listing, ListingSearch
 from storage.secrets import SecretBox
 from storage.sqlite.feed_statistics import read_statistics
@@ -31,6 +33,18 @@ WITH start AS MATERIALIZED (
 """Finds the block that a page begins in, and how many of its rows precede the page."""
 
 
+_SAMPLE: Final = """
+SELECT l.topic, l.callback
+FROM (SELECT min(subscription_id) AS first, max(subscription_id) AS last
+    FROM listings WHERE account_id = %(account)s) e,
+    generate_series(0, 63) n,
+    LATERAL (SELECT topic, callback FROM listings WHERE account_id = %(account)s
+        AND subscription_id >= e.first + (e.last - e.first) * n / 64
+        ORDER BY subscription_id LIMIT 1) l
+"""
+"""Topics and callbacks of an account, from all over its list."""
+
+
 class PostgresListings:
     def __init__(self, connections: Connections, box: SecretBox) -> None:
         self._connections = connections
@@ -45,14 +59,38 @@ class PostgresListings:
         limit: int,
         has_total: bool = True,
     ) -> Listing:
-        rows = await self._connections.all(*_page_query(account, search, skip, limit))
+        rare = await self._rare_parts(account, search)
+        rows = await self._connections.all(
+            *_page_query(account, search, rare, skip, limit)
+        )
         total = None
         if has_total:
-            total = await self._connections.first(*_total_query(account, search))
+            total = await self._connections.first(*_total_query(account, search, rare))
         return Listing(
             items=tuple(self._read(row) for row in rows),
             total=total[0] if total else 0,
         )
+
+    async def _rare_parts(
+        self, account: AccountId, search: ListingSearch
+    ) -> dict[str, str]:
+        """Parameters for `_found`: parts of topics and callbacks that are sought, and
+        that few of the account have."""
+        parts = {
+            "topic": word_parts([search.topic_contains]),
+            "callback": word_parts(
+                [search.callback_contains, *re.split("[%_]", search.callback_like)]
+            ),
+        }
+        if not any(parts.values()):
+            return {}
+        rows = await self._connections.all(_SAMPLE, {"account": account})
+        samples = {"topic": [row[0] for row in rows], "callback": [r[1] for r in rows]}
+        return {
+            f"{column}_{number}": f"%{part}%"
+            for column, sought in parts.items()
+            for number, part in enumerate(rarest(sought, samples[column]))
+        }
 
     def _read(self, row: Row) -> ListedSubscription:
         return ListedSubscription(
@@ -63,14 +101,18 @@ class PostgresListings:
 
 
 def _page_query(
-    account: AccountId, search: ListingSearch, skip: int, limit: int
+    account: AccountId,
+    search: ListingSearch,
+    rare: Mapping[str, str],
+    skip: int,
+    limit: int,
 ) -> tuple[str, dict[str, Any]]:
     """The query for a page: ids first, in the order of an index, then their rows.
 
     Skipped rows are counted by blocks of ids if all are listed, or one selection. If
     selections are combined, they are counted in the index.
     """
-    found, parameters = _found("l.subscription_id", account, search)
+    found, parameters = _found("l.subscription_id", account, search, rare)
     counted = _counted(search) if skip else None
     start, first, offset = "", "", "%(skip)s"
     if counted is not None:
@@ -89,11 +131,11 @@ def _page_query(
 
 
 def _total_query(
-    account: AccountId, search: ListingSearch
+    account: AccountId, search: ListingSearch, rare: Mapping[str, str]
 ) -> tuple[str, dict[str, Any]]:
     counted = _counted(search)
     if counted is None:
-        return _found("count(*)", account, search)
+        return _found("count(*)", account, search, rare)
     return (
         "SELECT coalesce(sum(total), 0)::bigint FROM listing_counts"
         " WHERE account_id = %(account)s AND kind = %(kind)s AND value = %(value)s",
@@ -130,7 +172,7 @@ def _counted(search: ListingSearch) -> tuple[str, bytes] | None:
 
 
 def _found(
-    columns: str, account: AccountId, search: ListingSearch
+    columns: str, account: AccountId, search: ListingSearch, rare: Mapping[str, str]
 ) -> tuple[str, dict[str, Any]]:
     bounds = _bounds(search)
     joins = ""
@@ -141,6 +183,7 @@ def _found(
             " LEFT JOIN feed_statistics g ON g.feed_id = s.feed_id"
         )
     parameters: dict[str, Any] = {
+        **rare,
         "account": account,
         "format": search.format and search.format.value,
         "topic": search.topic,
@@ -154,6 +197,7 @@ def _found(
         "pattern": search.callback_like.replace("\\", r"\\").lower(),
     }
     conditions = ["l.account_id = %(account)s", *_conditions(search)]
+    conditions += [f"l.{name.partition('_')[0]} LIKE %({name})s" for name in rare]
     for number, (name, bound) in enumerate(bounds.items()):
         conditions.append(f"coalesce({name}, 0) {bound.comparison} %(bound_{number})s")
         parameters[f"bound_{number}"] = float(bound.number)
@@ -177,7 +221,7 @@ def _conditions(search: ListingSearch) -> Iterator[str]:
     if search.callback_contains:
         yield "strpos(l.callback, lower(%(in_callback)s)) > 0"
     if search.callback_like:
-        yield "l.callback LIKE %(pattern)s"
+        yield "l.callback || '' LIKE %(pattern)s"  # the index is for rare parts
 
 
 def _bounds(search: ListingSearch) -> dict[str, Bound]:

@@ -146,4 +146,4 @@ def test_only_benches_that_take_an_engine_are_given_one(
 ) -> None:
     with pytest.raises(SystemExit):
         main(["list", "--engine", "both"])
-    assert "--engine is for poll, fanout, first" in capsys.readouterr().err
+    assert "--engine both is for poll, fanout, first" in capsys.readouterr().err

@@ -9,20 +9,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from storage.records import (
-    ANONYMOUS,
-    OPERATOR,
     AccountId,
     Format,
     ListingSearch,
-    NewSubscription,
-    SubscriptionId,
 )
 from storage.sqlite.listings import page_query, total_query
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene
+from tests.support.storage_scene import Scene
 
 ACCOUNT = AccountId(7)
 FEW, MANY = 2_000, 10_000
@@ -206,101 +201,3 @@ async def test_parts_of_addresses_are_found_by_their_trigrams(
     before = steps(path, (sql, parameters))
     fill(path, FEW + 1, MANY // 4)
     assert steps(path, (sql, parameters)) <= before * 2
-
-
-async def test_parts_are_found_in_either_case_also_short_ones(scene: Scene) -> None:
-    feed = await scene.add_feed()
-    for number, name in enumerate(("News", "sport", "é日本語news", '%_"')):
-        new = NewSubscription(
-            account=OPERATOR,
-            topic=f"http://a.example/{name}",
-            feed_id=feed.id,
-            callback=f"http://CB.example/{number}/{name}",
-        )
-        await scene.storage.subscriptions.add(new, START)
-
-    async def found(**search: str) -> int:
-        listing = await scene.storage.listings.page(
-            OPERATOR, ListingSearch(**search), skip=0, limit=9
-        )
-        assert len(listing.items) == listing.total
-        return listing.total
-
-    assert await found(topic_contains="NEWS") == 2
-    assert await found(topic_contains="日本語") == 1
-    assert await found(topic_contains="ew") == 2
-    assert await found(topic_contains='%_"') == 1
-    assert await found(topic_contains="newssport") == 0
-    assert await found(callback_contains="cb.EXAMPLE/1/") == 1
-    assert await found(callback_like="%example/_/sport") == 1
-    assert await found(callback_like="http://cb%") == 4
-    assert await found(callback_like="nothing%") == 0
-
-
-async def test_what_the_open_hub_has_is_not_listed(scene: Scene) -> None:
-    feed = await scene.add_feed()
-    await scene.subscribe(feed)
-    listing = await scene.storage.listings.page(
-        ANONYMOUS, ListingSearch(), skip=0, limit=10
-    )
-    assert (listing.items, listing.total) == ((), 0)
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("http://A.example", "a.example"),
-        ("https://a.example:8080/x", "a.example"),
-        ("https://a.example?x=/y", "a.example"),
-        ("https://a.example#x", "a.example"),
-        ("http://[2001:db8::1]:80/x", "[2001:db8::1]"),
-    ],
-)
-async def test_hosts_are_told_from_what_is_around_them(
-    scene: Scene, url: str, host: str
-) -> None:
-    feed = await scene.add_feed()
-    new = NewSubscription(
-        account=OPERATOR, topic=url, feed_id=feed.id, callback=f"{url}"
-    )
-    await scene.storage.subscriptions.add(new, START)
-    for search in (ListingSearch(topic_host=host), ListingSearch(callback_host=host)):
-        found = await scene.storage.listings.page(OPERATOR, search, skip=0, limit=9)
-        assert [each.subscription.topic for each in found.items] == [url]
-
-
-async def test_totals_follow_what_is_subscribed_changed_and_ended(scene: Scene) -> None:
-    feed = await scene.add_feed()
-    storage = scene.storage
-    new = NewSubscription(
-        account=OPERATOR,
-        topic="http://a.example/",
-        feed_id=feed.id,
-        callback="http://cb.example/",
-        format=Format.ATOM,
-    )
-
-    async def totals() -> tuple[int, ...]:
-        searches = (
-            ListingSearch(),
-            ListingSearch(format=Format.ATOM),
-            ListingSearch(format=Format.JSON),
-            ListingSearch(topic_host="a.example"),
-        )
-        found = [
-            await storage.listings.page(OPERATOR, each, skip=0, limit=9)
-            for each in searches
-        ]
-        assert all(len(each.items) == each.total for each in found)
-        return tuple(each.total for each in found)
-
-    await storage.subscriptions.add(new, START)
-    assert await totals() == (1, 1, 0, 1)
-    await storage.subscriptions.add(replace(new, format=Format.JSON), START)
-    assert await totals() == (1, 0, 1, 1)
-    await storage.subscriptions.end(SubscriptionId(1), "enough", START, tell=True)
-    assert await totals() == (0, 0, 0, 0)
-    await storage.subscriptions.add(new, START)
-    assert await totals() == (1, 1, 0, 1)
-    await storage.subscriptions.end_all(feed.id, "enough", START, 10)
-    assert await totals() == (0, 0, 0, 0)
