@@ -2,7 +2,9 @@
 
 `scripts/soak restart` starts a hub for which a million feeds and deliveries are
 overdue, ``stall`` stops one for twice as long as its leases last, ``clock`` sets its
-clock, ``commits`` kills a hundred processes while they commit. ``crowd``, ``hanging``
+clock, ``commits`` kills a hundred processes while they commit, ``kills`` as many while
+they deliver, on either engine; ``takeovers`` has two hubs at one server, one of which
+ends in each round. ``crowd``, ``hanging``
 and ``backlog`` are about receivers alone, but large.
 """
 
@@ -16,7 +18,16 @@ from pathlib import Path
 from statistics import median
 from types import ModuleType
 
-from tests.soak import backlog, clock, commits, crowd, hanging, stall, standstill
+from tests.soak import (
+    backlog,
+    clock,
+    commits,
+    crowd,
+    hanging,
+    hub_ends,
+    stall,
+    standstill,
+)
 from tests.soak.outcome import Outcome
 from tests.soak.soak import Soak
 
@@ -26,6 +37,8 @@ PROGRAMS = {
     "stall": stall.main,
     "clock": clock.main,
     "commits": commits.main,
+    "kills": hub_ends.kill,
+    "takeovers": hub_ends.take_over,
 }
 """Programs with arguments of their own."""
 
