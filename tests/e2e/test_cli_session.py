@@ -224,6 +224,7 @@ async def test_a_backup_needs_no_hub_and_overwrites_nothing(
     assert (await session.type("db", "migrate")).code == 0
 
 
+@pytest.mark.once("on a server, hubs go on while it is migrated")
 async def test_a_migration_waits_for_the_hub_to_stop(session: Session) -> None:
     outcome = await session.type("db", "migrate")
     assert outcome.code == 1

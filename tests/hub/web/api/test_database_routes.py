@@ -21,6 +21,7 @@ async def jobs(hub: Hub) -> AsyncIterator[None]:
         yield
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 @pytest.mark.usefixtures("jobs")
 async def test_a_backup_is_a_database_of_its_own(
     client: httpx2.AsyncClient, tmp_path: Path
@@ -34,6 +35,7 @@ async def test_a_backup_is_a_database_of_its_own(
     await copy.close()
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 async def test_a_backup_overwrites_nothing(
     client: httpx2.AsyncClient, tmp_path: Path
 ) -> None:
@@ -44,6 +46,7 @@ async def test_a_backup_overwrites_nothing(
     assert target.read_text() == "keep me"
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 @pytest.mark.parametrize(
     "destination",
     ["", "backup.db", "/no/such/directory/backup.db", "/tmp/a\0b", f"/tmp/{'n' * 300}"],  # noqa: S108
@@ -55,6 +58,7 @@ async def test_a_backup_needs_a_place(
     assert (answer.status_code, answer.json()["field"]) == (422, "destination")
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 async def test_without_a_directory_a_backup_needs_a_name(
     client: httpx2.AsyncClient,
 ) -> None:
@@ -62,6 +66,7 @@ async def test_without_a_directory_a_backup_needs_a_name(
     assert (answer.status_code, answer.json()["field"]) == (422, "destination")
 
 
+@pytest.mark.once("a server has tools of its own for backups")
 async def test_what_takes_long_is_answered_before_it_is_done(
     client: httpx2.AsyncClient, hub: Hub, tmp_path: Path
 ) -> None:

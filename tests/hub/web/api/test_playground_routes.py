@@ -29,6 +29,7 @@ from protocols.websub.signatures import sign
 from storage.records import Account, AccountId, FeedId, FeedState, NewFeed, TokenScope
 from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
+from tests.support.chosen_engine import stored_bytes
 from tests.support.fake_network import answered
 from tests.support.operator_browser import OperatorBrowser, text_of
 from tests.support.services import Hub, open_hub
@@ -646,7 +647,7 @@ async def test_a_run_is_as_it_was_after_a_restart(tmp_path: Path) -> None:
         assert (await after.ask()).text == "abc"
         there = (await after.come("GET", before.run["own_topic"])).content
         assert there == document
-        assert b"a secret of its own" not in (tmp_path / "hub.db").read_bytes()
+        assert b"a secret of its own" not in stored_bytes(tmp_path / "hub.db")
 
 
 async def test_runs_are_not_gone_while_they_cannot_be_read(

@@ -9,6 +9,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from hub.search.index_follower import SearchIndex
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from tests.support.documents import an_entry
@@ -63,6 +65,7 @@ def read(directory: Path, seed: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.once("its other processes open the file")
 async def test_two_processes_publish_the_same_bytes(tmp_path: Path) -> None:
     await publish(tmp_path)
     one, other = read(tmp_path, "1"), read(tmp_path, "2")
