@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from storage.postgres.connections import Connections
 from storage.postgres.fetch_commits import to_jsonb
+from storage.postgres.rare_parts import feed_condition
 from storage.records import (
     EntryId,
     EntryVisibility,
@@ -63,7 +64,7 @@ _TOPICS: Final = (
 )
 _TOPICS_BY_TEXT: Final = (
     "WITH looked AS MATERIALIZED (SELECT id FROM feeds"
-    " WHERE feed_text(url, title) LIKE %(pattern)s AND id < %(before)s"
+    " WHERE {condition} AND id < %(before)s"
     " ORDER BY id DESC LIMIT %(most)s)"
     f" SELECT l.id, {_COLUMNS_OF_FEED} FROM looked l"
     f" LEFT JOIN feeds f ON f.id = l.id AND {_MAY_BE_LISTED}"
@@ -108,15 +109,10 @@ class PostgresPublic:
         self, text: str, limit: int, parameters: dict[str, int]
     ) -> PublicFeedPage:
         part = folded(text)
-        escaped = part.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+        condition, of_text = await feed_condition(self._connections, part)
         rows = await self._connections.all(
-            _TOPICS_BY_TEXT,
-            {
-                **parameters,
-                "text": part,
-                "pattern": f"%{escaped}%",
-                "most": MOST_LOOKED_AT,
-            },
+            _TOPICS_BY_TEXT.format(condition=condition),
+            {**parameters, **of_text, "text": part, "most": MOST_LOOKED_AT},
         )
         found = [read_public_feed(row[1:]) for row in rows if row[1] is not None]
         if len(found) > limit:

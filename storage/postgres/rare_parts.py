@@ -11,6 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from storage.postgres.connections import Connections
+
+_FEED_TEXT: Final = "feed_text(url, title)"
+_SAMPLE: Final = f"""
+SELECT f.text FROM (SELECT min(id) AS first, max(id) AS last FROM feeds) e,
+    generate_series(0, 63) n,
+    LATERAL (SELECT {_FEED_TEXT} AS text FROM feeds
+        WHERE id >= e.first + (e.last - e.first) * n / 64 ORDER BY id LIMIT 1) f
+"""
 ENOUGH: Final = 3
 """So many parts find nearly as little as all of them."""
 
@@ -33,3 +42,24 @@ def rarest(parts: Sequence[str], sample: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(parts, key=lambda part: sum(part in each for each in sample)))[
         :ENOUGH
     ]
+
+
+async def feed_condition(
+    connections: Connections, text: str
+) -> tuple[str, dict[str, str]]:
+    """The condition that a feed's URL or title has a part, and its parameters."""
+    escaped = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    parameters = {"pattern": f"%{escaped}%"}
+    parts = word_parts([text])
+    if not parts:
+        return f"{_FEED_TEXT} LIKE %(pattern)s", parameters
+    sample = [each for (each,) in await connections.all(_SAMPLE)]
+    rare = {
+        f"rare_{number}": f"%{part}%"
+        for number, part in enumerate(rarest(parts, sample))
+    }
+    conditions = [
+        *(f"{_FEED_TEXT} LIKE %({name})s" for name in rare),
+        f"{_FEED_TEXT} || '' LIKE %(pattern)s",  # by no index
+    ]
+    return " AND ".join(conditions), parameters | rare

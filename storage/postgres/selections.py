@@ -7,12 +7,13 @@ text or a time, is looked up first, and then only these few are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from protocols.urls import normal_url
 from storage.postgres.connections import Connections, Row
+from storage.postgres.rare_parts import feed_condition
 from storage.postgres.subscriptions import OF_TOPIC, topic_keys
 from storage.records import (
     LISTED_HEALTH,
@@ -87,12 +88,6 @@ def _listed(values: Iterable[str]) -> str:
     return ", ".join(f"'{each}'" for each in values)
 
 
-def _pattern(text: str) -> str:
-    """The pattern of LIKE for texts with this part."""
-    escaped = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-    return f"%{escaped}%"
-
-
 # --- feeds ---
 
 _FEED_KEYS: Final = {
@@ -104,7 +99,6 @@ _FEED_KEYS: Final = {
 _FEEDS: Final = (
     "(SELECT f.*, a.subscribers FROM feeds f JOIN feed_audience a ON a.feed_id = f.id)"
 )
-_TEXT: Final = "feed_text(url, title) LIKE %(pattern)s"
 _AT_HOST: Final = (
     " AND strpos(url, '://')"
     " IN (strpos(fold(url), %(host_alone)s), strpos(fold(url), %(host_with_port)s))"
@@ -183,14 +177,24 @@ class PostgresFeedSelections:
         """A few feeds that include all that are wanted; None if there are too many."""
         if wanted.ids:
             return list(wanted.ids)
+        if text := wanted.text or wanted.host:
+            found = await feed_condition(self._connections, folded(text))
+            if (ids := await self._up_to_few(*found)) is not None:
+                return ids
+        parameters = _feed_parameters(wanted, None, None, None)
         for condition in _narrowing(wanted, sort):
-            rows = await self._connections.all(
-                f"SELECT id FROM feeds WHERE {condition} LIMIT {MOST_SORTED + 1}",
-                _feed_parameters(wanted, None, None, None),
-            )
-            if len(rows) <= MOST_SORTED:
-                return [feed_id for (feed_id,) in rows]
+            if (ids := await self._up_to_few(condition, parameters)) is not None:
+                return ids
         return None
+
+    async def _up_to_few(
+        self, condition: str, parameters: Mapping[str, object]
+    ) -> list[int] | None:
+        rows = await self._connections.all(
+            f"SELECT id FROM feeds WHERE {condition} LIMIT {MOST_SORTED + 1}",
+            parameters,
+        )
+        return None if len(rows) > MOST_SORTED else [feed_id for (feed_id,) in rows]
 
 
 def _feed_query(
@@ -249,7 +253,6 @@ def _feed_parameters(
     return {
         "category": wanted.category,
         "text": folded(wanted.text),
-        "pattern": _pattern(folded(wanted.text or wanted.host)),
         "host_alone": f"://{wanted.host}/",
         "host_with_port": f"://{wanted.host}:",
         "format": wanted.format,
@@ -263,8 +266,6 @@ def _feed_parameters(
 
 def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[str]:
     """Conditions that may each select few feeds."""
-    if wanted.text or wanted.host:
-        yield _TEXT
     if wanted.format:
         yield "format = %(format)s"
     if any(_times(wanted)) and sort.rising is not FeedSort.SINCE:
