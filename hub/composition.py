@@ -65,6 +65,7 @@ from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.runtime.node_membership import NodeMembership
+from hub.runtime.work_leases import WorkClaims, WorkLeases
 from hub.search.index_follower import SearchIndex
 from hub.services import (
     AccountReportService,
@@ -253,6 +254,11 @@ async def build_hub(
     clock_watch = ClockWatch(storage, clock, poller.wake)
     await clock_watch.begin()
 
+    # What is due is claimed before it is begun: there may be other nodes.
+    claims = WorkClaims(
+        storage.claims, WorkLeases(clock, random, membership.is_trusted)
+    )
+
     # Delivery to callbacks, and to live connections.
     counter = NotificationCounter()
     callbacks = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.CALLBACK))
@@ -277,9 +283,10 @@ async def build_hub(
         clock,
         hub_url,
         counter,
+        claims,
         tells_unlisted=settings.tells_unlisted,
     )
-    denials = Denials(storage, network, clock, callbacks)
+    denials = Denials(storage, network, clock, callbacks, claims)
     redeliveries = Redeliveries(network, clock, hub_url, counter)
     live = LiveStream(
         storage.log,
@@ -373,7 +380,7 @@ async def build_hub(
         superfeedr,
         settings.overlap_of_secrets,
     )
-    verifier = VerificationLoop(storage, verification, challenges, clock)
+    verifier = VerificationLoop(storage, verification, challenges, clock, claims)
     pings = PingQueue(poller, clock, traces)
     websub = WebSubService(
         storage,
@@ -404,6 +411,7 @@ async def build_hub(
         PollResumer(storage, poller.explain, poller.wake),
         clock,
         random,
+        claims,
         is_on=settings.takes_pushes,
     )
 
@@ -611,7 +619,7 @@ async def build_hub(
         settings.retention,
         settings.byte_limits,
         lambda: live.registry.feeds,
-        Maintenance(storage, clock, _word_list(settings)).round,
+        Maintenance(storage, clock, _word_list(settings), claims).round,
         settings.audit_retention,
     )
     background: dict[str, BackgroundTask] = {

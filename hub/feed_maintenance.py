@@ -22,11 +22,18 @@ from hub.core.status.feed_stats import (
 )
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
+from hub.runtime.work_leases import WorkClaims
 from protocols.model import Entry
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.packing import unpack, unpack_head
-from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedStatistics,
+    FeedStatisticsWrite,
+    StoredFeed,
+    WorkKind,
+)
 
 FEEDS_A_ROUND = 500
 PAGE = 20
@@ -44,8 +51,10 @@ class Maintenance:
         storage: Storage,
         clock: Clock,
         listed: WordList | None,
+        claims: WorkClaims,
         feeds_a_round: int = FEEDS_A_ROUND,
     ) -> None:
+        self._claims = claims
         self._feeds_a_round = feeds_a_round
         self._storage = storage
         self._clock = clock
@@ -55,15 +64,25 @@ class Maintenance:
         """Maintain the feeds that have been due the longest; returns how many. Raises
         `StorageError`."""
         done = 0
-        while done < self._feeds_a_round:
-            due = await self._storage.feed_statistics.due(self._clock.now(), PAGE)
-            writes = [write for each in due if (write := await self._try(each))]
-            if writes:
-                await self._storage.feed_statistics.save(writes)
-            done += len(writes)
-            if len(writes) < PAGE:
+        while done < self._feeds_a_round and await self._claims.may_begin():
+            maintained = await self._maintain_page()
+            done += maintained
+            if maintained < PAGE:
                 break
         return done
+
+    async def _maintain_page(self) -> int:
+        statistics, kind = self._storage.feed_statistics, WorkKind.STATISTICS
+        due = await statistics.due(self._clock.now(), PAGE)
+        lease_id, held = await self._claims.claim(kind, due)
+        saved: frozenset[FeedId] = frozenset()
+        try:
+            tried = [await self._try(each) for each in due if each in held]
+            if writes := [each for each in tried if each is not None]:
+                saved = await statistics.save(writes, lease_id=lease_id)
+        finally:
+            await self._claims.release(kind, [*held - saved], lease_id)
+        return len(saved)
 
     async def _try(self, feed_id: FeedId) -> FeedStatisticsWrite | None:
         """Maintain a feed; if that fails, it keeps its statistics, but not its links,

@@ -47,12 +47,12 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from hub.delivery.webhook import Poster
-from hub.delivery.work_leases import WorkLeases
 from hub.limits.callback_origin_limiter import origin_of
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
+from hub.runtime.work_leases import WorkLeases
 from protocols.urls import selector_of
 from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageError

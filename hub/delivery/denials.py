@@ -16,11 +16,12 @@ from hub.http import Network, Purpose, Request
 from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.clock import Clock
+from hub.runtime.work_leases import WorkClaims
 from protocols.urls import host_name
 from protocols.websub.verification import denial_url
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import Subscription, SubscriptionId
+from storage.records import Subscription, SubscriptionId, WorkKind
 
 POLL_SECONDS = 1.0
 PAGE = 500
@@ -50,8 +51,10 @@ class Denials:
         network: Network,
         clock: Clock,
         limiter: HostLimiter,
+        claims: WorkClaims,
     ) -> None:
         self._subscriptions = storage.subscriptions
+        self._claims = claims
         self._network = network
         self._clock = clock
         self._limiter = limiter
@@ -69,7 +72,9 @@ class Denials:
         """Send one round of denials: those that are due, at most one for each callback
         host."""
         try:
-            ending = await self._subscriptions.ending(self._page)
+            if not await self._claims.may_begin():
+                return
+            ending = await self._subscriptions.ending(self._clock.now(), self._page)
         except StorageError as error:
             log.warning("denials_not_read", error=str(error))
             return
@@ -87,18 +92,33 @@ class Denials:
             self._page = PAGE
 
     async def _tell_all(self, subscriptions: list[Subscription]) -> None:
+        ids = [each.id for each in subscriptions]
+        try:
+            lease_id, held = await self._claims.claim(WorkKind.DENIALS, ids)
+        except StorageError as error:
+            log.warning("denials_not_claimed", count=len(ids), error=str(error))
+            return
+        claimed = [each for each in subscriptions if each.id in held]
+        over = await self._tell_claimed(claimed)
+        try:
+            await self._subscriptions.mark_denied(over, lease_id=lease_id)
+        except StorageError as error:
+            log.warning("denials_not_recorded", count=len(over), error=str(error))
+            over = []
+        await self._claims.release(WorkKind.DENIALS, [*held.difference(over)], lease_id)
+
+    async def _tell_claimed(
+        self, subscriptions: list[Subscription]
+    ) -> list[SubscriptionId]:
+        """Tell each; returns those that need not be told again."""
         async with asyncio.TaskGroup() as tasks:
             answers = [tasks.create_task(self._deny(each)) for each in subscriptions]
         pairs = zip(subscriptions, answers, strict=True)
-        over = [
+        return [
             each.id
             for each, error in ((each, answer.result()) for each, answer in pairs)
             if not error or self._gives_up(each, error)
         ]
-        try:
-            await self._subscriptions.mark_denied(over)
-        except StorageError as error:
-            log.warning("denials_not_recorded", count=len(over), error=str(error))
 
     async def _deny(self, subscription: Subscription) -> str:
         """Send one denial; returns why it did not arrive, or ""."""

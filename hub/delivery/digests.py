@@ -23,6 +23,7 @@ from hub.http import Network
 from hub.http.network_errors import NetworkError
 from hub.publishing.local_topics import name_topic
 from hub.runtime.clock import Clock
+from hub.runtime.work_leases import WorkClaims
 from protocols.model import Entry, Notification
 from storage.contract import Storage
 from storage.errors import StorageError
@@ -35,6 +36,7 @@ from storage.records import (
     Subscription,
     SubscriptionId,
     SubscriptionsEnded,
+    WorkKind,
 )
 
 
@@ -118,10 +120,12 @@ class Digests:
         clock: Clock,
         hub_url: str,
         counter: NotificationCounter,
+        claims: WorkClaims,
         *,
         tells_unlisted: bool = True,
     ) -> None:
         """``tells_unlisted``: include entries that are kept out of public listings."""
+        self._claims = claims
         self._storage = storage
         self._network = network
         self._clock = clock
@@ -142,29 +146,42 @@ class Digests:
     async def send_due(self) -> int:
         """Send one round of at most `AT_ONCE` digests; returns how many were
         settled."""
+        if not await self._claims.may_begin():
+            return 0
         halts = _Halts()
         with self._storage.control.watch(halts.note):
             due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
             halts.limit_to(due)
+            ids = [each.id for each in due]
+            lease_id, held = await self._claims.claim(WorkKind.DIGESTS, ids)
             async with asyncio.TaskGroup() as tasks:
-                sending = [tasks.create_task(self._send(each, halts)) for each in due]
+                sending = [
+                    tasks.create_task(self._send(each, lease_id, halts))
+                    for each in due
+                    if each.id in held
+                ]
         return sum(each.result() for each in sending)
 
-    async def _send(self, subscription: Subscription, halts: _Halts) -> bool:
+    async def _send(
+        self, subscription: Subscription, lease_id: int, halts: _Halts
+    ) -> bool:
         """Send one digest; False if the database failed, and the digest stays due."""
-        now = self._clock.now()
+        now, digests = self._clock.now(), self._storage.digests
+        has_failed = False
         try:
             is_sent = await self._try_to_post(subscription, halts, now)
-            if halts.has(subscription) and not is_sent:
-                return True  # a paused subscription stays due until it is resumed
-            later = now + (DAY if is_sent else AFTER_FAILURE)
-            await self._storage.digests.set(subscription.id, later)
+            if is_sent or not halts.has(subscription):
+                later = now + (DAY if is_sent else AFTER_FAILURE)
+                await digests.settle(subscription.id, later, lease_id=lease_id)
+                return True
         except StorageError as error:
+            has_failed = True
             log.warning(
                 "digest_not_sent", subscription=subscription.id, error=str(error)
             )
-            return False
-        return True
+        # A paused subscription stays due until it is resumed.
+        await self._claims.release(WorkKind.DIGESTS, [subscription.id], lease_id)
+        return not has_failed
 
     async def _try_to_post(
         self, subscription: Subscription, halts: _Halts, now: datetime

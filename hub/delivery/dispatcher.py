@@ -25,7 +25,6 @@ from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster, SlowRequests
-from hub.delivery.work_leases import WorkLeases
 from hub.http import Network, Purpose
 from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.background import DrainingTaskGroup
@@ -33,6 +32,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.runtime.node_membership import NodeMembership
+from hub.runtime.work_leases import WorkLeases
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
 

@@ -49,13 +49,13 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from hub.delivery.webhook import SLOW_SECONDS, Poster
-from hub.delivery.work_leases import LEASE_SECONDS, RENEWAL_SECONDS, WorkLeases
 from hub.limits.callback_origin_limiter import origin_of
 from hub.limits.fair_queue import FairQueue
 from hub.runtime.background import DrainingTaskGroup, wait_for
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
+from hub.runtime.work_leases import LEASE_SECONDS, RENEWAL_SECONDS, WorkLeases
 from storage.contract import DeliveryStore
 from storage.errors import OutcomeUnknown, StorageBusy, TermEnded, WriteFailed
 from storage.records import (

@@ -44,6 +44,7 @@ from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
+from hub.runtime.work_leases import WorkClaims
 from protocols.http import parse_retry_after
 from protocols.legacy_pings import LEASE_SECONDS, is_registered, registration_form
 from protocols.protocol_errors import InvalidValue
@@ -63,6 +64,7 @@ from storage.records import (
     PushOffer,
     PushWay,
     StoredFeed,
+    WorkKind,
 )
 
 
@@ -252,10 +254,12 @@ class PushSubscriber:
         polls: PollResumer,
         clock: Clock,
         random: Random,
+        claims: WorkClaims,
         *,
         is_on: bool = True,
     ) -> None:
         """``is_on`` False: it ends all subscriptions, and asks for none."""
+        self._claims = claims
         self._pushes = storage.pushes
         self._requests = requests
         self._hosts = hosts
@@ -288,6 +292,8 @@ class PushSubscriber:
                 await wait_for(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        if not await self._claims.may_begin():
+            return
         due = await self._pushes.due(
             self._clock.now(), limit=PAGE, without=self._under_way
         )
@@ -303,49 +309,56 @@ class PushSubscriber:
         except StorageError as error:
             log.warning("push_not_stored", feed=feed_push.feed_id, error=str(error))
             await asyncio.sleep(POLL_SECONDS)
-        except Exception:
-            log.exception("push_broke", feed=feed_push.feed_id)
-            await self._postpone(feed_push)
         finally:
             self._under_way.discard(feed_push.feed_id)
             self._slots.release()
 
-    async def _postpone(self, feed_push: FeedPush) -> None:
-        try:
-            due = self._clock.now() + FAULT_PAUSE
-            await self._pushes.postpone(feed_push.feed_id, due)
-        except StorageError as error:
-            log.warning("push_not_stored", feed=feed_push.feed_id, error=str(error))
-
     async def settle(self, feed_push: FeedPush) -> None:
-        """Take step after step, until nothing can be done now. Raises
-        `StorageError`."""
-        current: FeedPush | None = feed_push
-        for _ in range(MOST_STEPS):
-            if current is None or await self._do(current):
-                break
-            current = await self._pushes.get(feed_push.feed_id)
-        if _is_overlooked(feed_push) or (current and _is_overlooked(current)):
-            await self._polls.resume(feed_push.feed_id)
+        """Take step after step, until nothing can be done now, or somebody else is at
+        it. Raises `StorageError`."""
+        feed_id, kind = feed_push.feed_id, WorkKind.PUSHES
+        lease_id, held = await self._claims.claim(kind, [feed_id])
+        if not held:
+            return
+        try:
+            await self._settle_claimed(feed_push, lease_id)
+        except StorageError:
+            raise
+        except Exception:
+            log.exception("push_broke", feed=feed_id)
+            due = self._clock.now() + FAULT_PAUSE
+            await self._pushes.postpone(feed_id, due, lease_id=lease_id)
+        finally:
+            await self._claims.release(kind, [feed_id], lease_id)
 
-    async def _do(self, feed_push: FeedPush) -> bool:
-        """Take one step; True if it was the last one for now."""
-        now = self._clock.now()
+    async def _settle_claimed(self, listed: FeedPush, lease_id: int) -> None:
+        """``listed``: as it was before it was claimed."""
+        current: FeedPush | None = listed
+        for _ in range(MOST_STEPS):
+            current = await self._pushes.get(listed.feed_id)
+            if current is None or await self._do(current, lease_id):
+                break
+        if _is_overlooked(listed) or (current and _is_overlooked(current)):
+            await self._polls.resume(listed.feed_id)
+
+    async def _do(self, feed_push: FeedPush, lease_id: int) -> bool:
+        """Take one step; True if it was the last one for now, or the claim is lost."""
+        now, feed_id = self._clock.now(), feed_push.feed_id
         step = self._next_step(feed_push, now)
         match step:
             case SubscribeAtHub(offer):
-                return await self._ask(feed_push, offer)
+                return await self._ask(feed_push, offer, lease_id)
             case LeaveHub(callback):
-                return await self._leave(feed_push, callback)
+                return await self._leave(feed_push, callback, lease_id)
             case DropCallback(callback):
-                await self._drop(feed_push, callback)
+                return not await self._drop(feed_push, callback, lease_id)
             case ForgetPush():
-                await self._pushes.forget(feed_push.feed_id)
+                await self._pushes.forget(feed_id, lease_id=lease_id)
                 return True
             case WaitUntil(until):
-                await self._pushes.postpone(feed_push.feed_id, until)
-                return await self._is_unchanged(feed_push.feed_id, step, now)
-        return False
+                if await self._pushes.postpone(feed_id, until, lease_id=lease_id):
+                    return await self._is_unchanged(feed_id, step, now)
+        return True
 
     async def _is_unchanged(
         self, feed_id: FeedId, step: PushStep, now: datetime
@@ -358,10 +371,10 @@ class PushSubscriber:
     def _next_step(self, feed_push: FeedPush, now: datetime) -> PushStep:
         return next_step(feed_push, now, is_on=self._is_on)
 
-    async def _ask(self, feed_push: FeedPush, offer: PushOffer) -> bool:
+    async def _ask(self, feed_push: FeedPush, offer: PushOffer, lease_id: int) -> bool:
         """Ask the hub for the subscription; False if the next step can follow at
         once."""
-        if not await self._has_turn(feed_push, offer.hub):
+        if not await self._has_turn(feed_push, offer.hub, lease_id):
             return True
         now = self._clock.now()
         new = NewPushCallback(
@@ -374,11 +387,12 @@ class PushSubscriber:
             asked_at=now,
             until=now + CONFIRMED_WITHIN,
         )
-        await self._pushes.ask(new)
-        await self._heed(feed_push, new, await self._requests.subscribe(new))
-        return False
+        if not await self._pushes.ask(new, lease_id=lease_id):
+            return True
+        reply = await self._requests.subscribe(new)
+        return not await self._heed(feed_push, new, reply, lease_id)
 
-    async def _has_turn(self, feed_push: FeedPush, hub: str) -> bool:
+    async def _has_turn(self, feed_push: FeedPush, hub: str, lease_id: int) -> bool:
         """Wait for the hub's next turn; False if it is far off, and the feed is put
         off."""
         monotonic = self._clock.monotonic()
@@ -388,20 +402,27 @@ class PushSubscriber:
             await asyncio.sleep(wait)
         else:
             due = self._clock.now() + timedelta(seconds=wait)
-            await self._pushes.postpone(feed_push.feed_id, due)
+            await self._pushes.postpone(feed_push.feed_id, due, lease_id=lease_id)
         return turn.is_taken
 
     async def _heed(
-        self, feed_push: FeedPush, new: NewPushCallback, reply: HubReply
-    ) -> None:
+        self,
+        feed_push: FeedPush,
+        new: NewPushCallback,
+        reply: HubReply,
+        lease_id: int,
+    ) -> bool:
+        """Store what came of a request; False if the claim is lost."""
         self._tell_host(new.hub, reply)
         callback = await self._pushes.find(new.token)
         if callback is None:  # it was denied meanwhile
-            return
+            return True
         if reply.error:
-            await self._fail(feed_push, callback, reply)
-        elif reply.lease is not None:
-            await self._pushes.confirm(callback, self._clock.now() + reply.lease)
+            return await self._fail(feed_push, callback, reply, lease_id)
+        if reply.lease is not None:
+            until = self._clock.now() + reply.lease
+            return await self._pushes.confirm(callback, until, lease_id=lease_id)
+        return True
 
     def _tell_host(self, hub: str, reply: HubReply) -> None:
         is_down = reply.counted is PushCount.UNANSWERED or reply.patience is not None
@@ -411,8 +432,10 @@ class PushSubscriber:
         else:
             self._hosts.answered(hub, self._clock.monotonic())
 
-    async def _leave(self, feed_push: FeedPush, callback: PushCallback) -> bool:
-        """Leave a hub; True if its turn is yet to come.
+    async def _leave(
+        self, feed_push: FeedPush, callback: PushCallback, lease_id: int
+    ) -> bool:
+        """Leave a hub; True if its turn is yet to come, or the claim is lost.
 
         An rssCloud is not told, because its registrations end by themselves. A hub that
         fails is not told either; its pushes are refused.
@@ -421,27 +444,34 @@ class PushSubscriber:
         is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_failing(
             callback.hub, monotonic
         )
-        if is_told and not await self._has_turn(feed_push, callback.hub):
+        if is_told and not await self._has_turn(feed_push, callback.hub, lease_id):
             return True
-        await self._pushes.leave(callback, self._clock.now() + ENDED_WITHIN)
+        until = self._clock.now() + ENDED_WITHIN
+        if not await self._pushes.leave(callback, until, lease_id=lease_id):
+            return True
         if is_told:
             reply = await self._requests.unsubscribe(callback)
             self._tell_host(callback.hub, reply)
         return False
 
-    async def _drop(self, feed_push: FeedPush, callback: PushCallback) -> None:
+    async def _drop(
+        self, feed_push: FeedPush, callback: PushCallback, lease_id: int
+    ) -> bool:
         if callback.state is CallbackState.ASKED:
             reply = HubReply(error=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
-            await self._fail(feed_push, callback, reply)
-            return
+            return await self._fail(feed_push, callback, reply, lease_id)
         if callback.state is CallbackState.ACTIVE:
             await self._pushes.count(callback.hub, PushCount.LAPSED)
             log.info("push_lapsed", feed=callback.feed_id, hub=callback.hub)
-        await self._pushes.drop(callback)
+        return await self._pushes.drop(callback, lease_id=lease_id)
 
     async def _fail(
-        self, feed_push: FeedPush, callback: PushCallback, reply: HubReply
-    ) -> None:
+        self,
+        feed_push: FeedPush,
+        callback: PushCallback,
+        reply: HubReply,
+        lease_id: int,
+    ) -> bool:
         pause = request_backoff(feed_push.failures, self._random.random())
         if reply.patience is not None:
             pause = max(pause, min(reply.patience, LONGEST_BACKOFF))
@@ -451,11 +481,12 @@ class PushSubscriber:
             hub=callback.hub,
             reason=reply.error,
         )
-        await self._pushes.fail(
+        return await self._pushes.fail(
             callback,
             reply.counted,
             error=reply.error,
             retry_at=self._clock.now() + pause,
+            lease_id=lease_id,
         )
 
 

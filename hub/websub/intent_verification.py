@@ -99,8 +99,8 @@ class IntentVerification:
     ) -> None:
         """Process one request as far as possible now.
 
-        ``admission``: of its topic, begun after the request came in. If `TopicBusy` or
-        `StorageError` is raised, the request stays due.
+        It is held under its lease. ``admission``: of its topic, begun after the request
+        came in. If `TopicBusy` or `StorageError` is raised, the request stays due.
         """
         if verification.mode is VerificationMode.UNSUBSCRIBE:
             await self._unsubscribe(verification)
@@ -191,13 +191,17 @@ class IntentVerification:
             former_until=confirmed.at + self._secret_overlap,
         )
         try:
-            await self._verifications.subscribe(
-                verification.id, new, confirmed, kept_until=lease_end + KEPT
+            is_held = await self._verifications.subscribe(
+                verification.id,
+                new,
+                confirmed,
+                kept_until=lease_end + KEPT,
+                lease_id=verification.lease_id,
             )
         except NotFound:
             await self._deny(verification, REMOVED)
         else:
-            _tell(verification, VerificationState.VERIFIED, confirmed)
+            _tell(verification, VerificationState.VERIFIED, confirmed, is_held)
 
     async def _unsubscribe(self, verification: Verification) -> None:
         known = await self._subscriptions.find(
@@ -209,10 +213,14 @@ class IntentVerification:
             return
         confirmed = await self._ask(verification)
         if confirmed is not None:
-            await self._verifications.unsubscribe(
-                verification.id, known.id, confirmed, kept_until=confirmed.at + KEPT
+            is_held = await self._verifications.unsubscribe(
+                verification.id,
+                known.id,
+                confirmed,
+                kept_until=confirmed.at + KEPT,
+                lease_id=verification.lease_id,
             )
-            _tell(verification, VerificationState.VERIFIED, confirmed)
+            _tell(verification, VerificationState.VERIFIED, confirmed, is_held)
 
     async def _ask(self, verification: Verification) -> VerificationTry | None:
         """The answer that confirms; None if there is none, and then that result is
@@ -234,7 +242,9 @@ class IntentVerification:
             return False
         pause = timedelta(seconds=PAUSES[verification.attempts])
         due = self._clock.now() + pause
-        await self._verifications.retry(verification.id, last, due)
+        await self._verifications.retry(
+            verification.id, last, due, lease_id=verification.lease_id
+        )
         return True
 
     async def _deny(self, verification: Verification, reason: str) -> None:
@@ -249,10 +259,14 @@ class IntentVerification:
         state: VerificationState,
         last: VerificationTry,
     ) -> None:
-        await self._verifications.finish(
-            verification.id, state, last, kept_until=last.at + KEPT
+        is_held = await self._verifications.finish(
+            verification.id,
+            state,
+            last,
+            kept_until=last.at + KEPT,
+            lease_id=verification.lease_id,
         )
-        _tell(verification, state, last)
+        _tell(verification, state, last, is_held)
 
 
 def _admitted(admission: Admission) -> AdmittedTopic:
@@ -262,8 +276,14 @@ def _admitted(admission: Admission) -> AdmittedTopic:
 
 
 def _tell(
-    verification: Verification, state: VerificationState, last: VerificationTry
+    verification: Verification,
+    state: VerificationState,
+    last: VerificationTry,
+    is_held: bool,
 ) -> None:
+    if not is_held:  # it took too long, and was given to somebody else
+        log.warning("verification_lost", verification=verification.id)
+        return
     tell = log.debug if state is VerificationState.VERIFIED else log.info
     tell(
         "verification_finished",

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
+from hub.runtime.work_leases import WorkClaims
 from hub.websub.callback_challenge import CallbackChallenges
 from hub.websub.intent_verification import Admission, IntentVerification
 from hub.websub.topic_admission import TopicBusy
@@ -21,7 +24,7 @@ from protocols.domains import zone_of
 from protocols.urls import host_name, normal_url
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import Verification, VerificationMode
+from storage.records import Verification, VerificationMode, WorkKind
 
 AT_ONCE = 256
 PAGE = 512
@@ -62,8 +65,10 @@ class VerificationLoop:
         intents: IntentVerification,
         questions: CallbackChallenges,
         clock: Clock,
+        claims: WorkClaims,
     ) -> None:
         self._verifications = storage.verifications
+        self._claims = claims
         self._intents = intents
         self._questions = questions
         self._clock = clock
@@ -97,6 +102,8 @@ class VerificationLoop:
         """Start due requests. Each topic is examined once for all of them that name
         it."""
         self._forget_what_is_over()
+        if not await self._claims.may_begin():
+            return
         due = await self._verifications.due(
             self._clock.now(),
             per_host=PER_HOST,
@@ -107,13 +114,36 @@ class VerificationLoop:
         if len(due) == PAGE:
             self._awake.set()  # there may be more of them
         admissions: dict[str, asyncio.Task[Admission]] = {}
-        for verification in due:
-            if self._has_turn(verification):
-                await self._slots.acquire()
-                self._under_way[_key(verification)] = verification.id
-                self._zones[_zone(verification)] += 1
-                admission = self._admission(verification, admissions, tasks)
-                tasks.create_task(self._work(verification, admission))
+        for verification in await self._claimed(due):
+            await self._slots.acquire()
+            admission = self._admission(verification, admissions, tasks)
+            tasks.create_task(self._work(verification, admission))
+
+    async def _claimed(self, due: Sequence[Verification]) -> list[Verification]:
+        """Those whose turn it is, claimed: another node may still be at some, whose
+        shard is now this one's."""
+        chosen = [each for each in due if self._takes_turn(each)]
+        held: frozenset[int] = frozenset()
+        try:
+            lease_id, held = await self._claims.claim(
+                WorkKind.VERIFICATIONS, [each.id for each in chosen]
+            )
+        finally:
+            for each in chosen:
+                if each.id not in held:
+                    self._end_turn(each)
+        return [replace(each, lease_id=lease_id) for each in chosen if each.id in held]
+
+    def _takes_turn(self, verification: Verification) -> bool:
+        if not self._has_turn(verification):
+            return False
+        self._under_way[_key(verification)] = verification.id
+        self._zones[_zone(verification)] += 1
+        return True
+
+    def _end_turn(self, verification: Verification) -> None:
+        del self._under_way[_key(verification)]
+        self._leave_zone(_zone(verification))
 
     def _admission(
         self,
@@ -168,22 +198,23 @@ class VerificationLoop:
     ) -> None:
         """Process one request; however it ends, no other request is affected."""
         try:
+            if not self._claims.are_trusted():  # it has waited for a slot
+                raise TopicBusy
             await self._intents.verify(verification, admission)
         except TopicBusy:
-            self._postpone(verification, HOST_PAUSE)
+            await self._put_off(verification, HOST_PAUSE)
         except StorageError as error:
-            self._postpone(verification, FAULT_PAUSE)
+            await self._put_off(verification, FAULT_PAUSE)
             log.warning(
                 "verification_not_stored",
                 verification=verification.id,
                 error=str(error),
             )
         except Exception:
-            self._postpone(verification, FAULT_PAUSE)
+            await self._put_off(verification, FAULT_PAUSE)
             log.exception("verification_broke", verification=verification.id)
         finally:
-            del self._under_way[_key(verification)]
-            self._leave_zone(_zone(verification))
+            self._end_turn(verification)
             self._slots.release()
             self._awake.set()
 
@@ -191,6 +222,11 @@ class VerificationLoop:
         self._zones[zone] -= 1
         if not self._zones[zone]:
             del self._zones[zone]
+
+    async def _put_off(self, verification: Verification, seconds: float) -> None:
+        self._postpone(verification, seconds)
+        kind = WorkKind.VERIFICATIONS
+        await self._claims.release(kind, [verification.id], verification.lease_id)
 
     def _postpone(
         self, verification: Verification, seconds: float, crowd: str = ""

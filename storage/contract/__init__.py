@@ -30,7 +30,8 @@ So each record is committed either before such a decision or after it, never at 
 time. Without the lock, a subscriber that subscribes, or has caught up, "from now on"
 could miss a record that another node is just committing, and nobody would deliver it.
 
-Locks are taken in the same order everywhere: feeds by id, then AUDIENCE, then the rest.
+Locks are taken in the same order everywhere: claims by id, feeds by id, AUDIENCE, then
+the rest.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from typing import Final
 
 from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
+from storage.contract.claims import ClaimStore
 from storage.contract.control import ControlStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
@@ -94,6 +96,7 @@ __all__ = [
     "AuditStore",
     "BackUp",
     "BulkPlanStore",
+    "ClaimStore",
     "ControlStore",
     "DeliveryStore",
     "DigestStore",

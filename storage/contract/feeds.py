@@ -231,12 +231,15 @@ class FeedStatisticsStore(Protocol):
     next when the statistics say."""
 
     async def due(self, now: datetime, limit: int) -> list[FeedId]:
-        """The node's feeds that are not removed and whose statistics are due, the
-        longest due first."""
+        """The node's feeds that are not removed and whose statistics are due and not
+        claimed, the longest due first."""
         ...
 
-    async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
-        """Store statistics; those of feeds that were purged meanwhile are skipped."""
+    async def save(
+        self, feed_statistics: Sequence[FeedStatisticsWrite], *, lease_id: int
+    ) -> frozenset[FeedId]:
+        """Store statistics, and return of which feeds: of those that are held under
+        this lease. Feeds that were purged meanwhile are skipped."""
         ...
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
@@ -263,6 +266,11 @@ class PushStore(Protocol):
     """Feeds that may be pushed, and the callbacks given to other hubs.
 
     What feeds offer, and how they are pushed, is written by `LogStore.commit`.
+
+    Steps of the subscriber name the lease under which it holds the push
+    (`ClaimStore`). They return whether that is so; if not, nothing has changed. What a
+    hub itself says, to whichever node, is stored without a claim: ``lease_id`` is None.
+    A claim lasts until it is released.
     """
 
     async def get(self, feed_id: FeedId) -> FeedPush | None: ...
@@ -279,10 +287,12 @@ class PushStore(Protocol):
         without: Collection[FeedId] = (),
     ) -> list[FeedPush]:
         """Pushes of the node's feeds for which something may have to be done now, the
-        longest due first."""
+        longest due first; without those that are claimed."""
         ...
 
-    async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
+    async def postpone(
+        self, feed_id: FeedId, due: datetime | None, *, lease_id: int
+    ) -> bool:
         """Make a push due no earlier than ``due``, or never if None, unless something
         happens to it."""
         ...
@@ -295,7 +305,7 @@ class PushStore(Protocol):
         """
         ...
 
-    async def ask(self, new: NewPushCallback) -> None:
+    async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         """Store the callback before a hub is told of it, and count the request."""
         ...
 
@@ -306,26 +316,33 @@ class PushStore(Protocol):
         *,
         error: str,
         retry_at: datetime,
-    ) -> None:
+        lease_id: int | None = None,
+    ) -> bool:
         """A request failed: its callback is dropped, and the next one waits until
         ``retry_at``."""
         ...
 
-    async def confirm(self, callback: PushCallback, until: datetime) -> None:
+    async def confirm(
+        self, callback: PushCallback, until: datetime, *, lease_id: int | None = None
+    ) -> bool:
         """The hub has confirmed the callback: it is active until then, and earlier
         failures are cleared."""
         ...
 
-    async def leave(self, callback: PushCallback, until: datetime) -> None:
+    async def leave(
+        self, callback: PushCallback, until: datetime, *, lease_id: int
+    ) -> bool:
         """The callback is no longer wanted; until then the hub may ask whether that is
         true."""
         ...
 
-    async def drop(self, callback: PushCallback) -> None:
+    async def drop(
+        self, callback: PushCallback, *, lease_id: int | None = None
+    ) -> bool:
         """Delete the callback: its time is over, or the hub has confirmed its end."""
         ...
 
-    async def forget(self, feed_id: FeedId) -> None:
+    async def forget(self, feed_id: FeedId, *, lease_id: int) -> bool:
         """Delete the feed's push; it gets one again only if the feed offers a hub
         again."""
         ...

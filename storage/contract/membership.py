@@ -13,10 +13,11 @@ class MembershipStore(Protocol):
 
     During its term a node owns shards of feeds, which it polls and keeps statistics and
     pushes of; shards of callbacks, which it verifies, sends digests to, and tells of
-    the end of subscriptions; and, for one node, the leader's work. Owning a shard is
-    the claim to what is due in it: methods that list what is due (``due``, ``ending``)
-    list it to its owner only. What a node stores of such work after its term is
-    refused, by `TermEnded`. Chunks and retries go to any node that claims them.
+    the end of subscriptions; and, for one node, the leader's work. Methods that
+    list what is due (``due``, ``ending``) list it to the owner of its shard only, which
+    polls feeds by that alone, and claims all else before it begins (`ClaimStore`). What
+    a node stores of such work after its term is refused, by `TermEnded`. Chunks and
+    retries go to any node that claims them.
 
     Shards are divided evenly between members. One that a node is to give up is nobody's
     for 20 s, in which it ends what it has begun. A node that is alone, or has not
@@ -32,8 +33,8 @@ class MembershipStore(Protocol):
         is to be alone.
 
         Nothing written under the earlier term is stored any more. What it held is free:
-        chunks, and retries, which are due at once, because the node may have died
-        before it could report how they went.
+        chunks, what it had claimed (`ClaimStore`), and retries, which are due at once,
+        because the node may have died before it could report how they went.
         """
         ...
 

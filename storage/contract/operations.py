@@ -9,6 +9,7 @@ from typing import Protocol
 
 from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
+from storage.contract.claims import ClaimStore
 from storage.contract.control import ControlStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
@@ -59,6 +60,8 @@ class Storage(Protocol):
     def feeds(self) -> FeedStore: ...
     @property
     def membership(self) -> MembershipStore: ...
+    @property
+    def claims(self) -> ClaimStore: ...
     @property
     def control(self) -> ControlStore: ...
     @property

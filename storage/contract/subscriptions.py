@@ -126,11 +126,17 @@ class SubscriptionStore(Protocol):
         """
         ...
 
-    async def ending(self, limit: int) -> list[Subscription]:
-        """Subscriptions whose subscriber this node is still to tell of the end."""
+    async def ending(self, now: datetime, limit: int) -> list[Subscription]:
+        """Subscriptions whose subscriber this node is still to tell of the end, without
+        those that are claimed."""
         ...
 
-    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None: ...
+    async def mark_denied(
+        self, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> frozenset[SubscriptionId]:
+        """Store that subscribers need not be told any more; returns of which
+        subscriptions: of those that are held under this lease."""
+        ...
 
     async def purge_ended(self, before: datetime, limit: int) -> int:
         """Delete subscriptions that ended before then and whose subscriber need not be
@@ -163,8 +169,16 @@ class DigestStore(Protocol):
         ...
 
     async def due(self, now: datetime, limit: int) -> list[Subscription]:
-        """Active subscriptions whose digest is due and that are not paused; the one
-        that has waited longest is first. Of the node's callbacks."""
+        """Active subscriptions whose digest is due, that are not paused, and whose
+        digest is not claimed; the one that has waited longest is first. Of the node's
+        callbacks."""
+        ...
+
+    async def settle(
+        self, subscription_id: SubscriptionId, due: datetime, *, lease_id: int
+    ) -> bool:
+        """A digest was sent, or failed: the next one is due then. False, and nothing
+        stored, if it is not held under this lease."""
         ...
 
 
@@ -195,6 +209,9 @@ class VerificationStore(Protocol):
     time after.
 
     A request's key is (account, topic, callback), in any spelling.
+
+    What comes of a try names the lease under which the request is held (`ClaimStore`).
+    False is returned, and nothing is stored, if it is not.
     """
 
     async def add(
@@ -227,7 +244,7 @@ class VerificationStore(Protocol):
         without_hosts: Collection[str] = (),
     ) -> list[Verification]:
         """Pending requests of the node's callbacks that are due, oldest first, at most
-        ``per_host`` of each callback host.
+        ``per_host`` of each callback host. What is claimed is left out.
 
         ``without``: ids of requests already in hand. ``without_hosts``: callback hosts
         that have had their turn.
@@ -240,8 +257,13 @@ class VerificationStore(Protocol):
     async def next_due(self) -> datetime | None: ...
 
     async def retry(
-        self, verification_id: int, last: VerificationTry, due: datetime
-    ) -> None:
+        self,
+        verification_id: int,
+        last: VerificationTry,
+        due: datetime,
+        *,
+        lease_id: int,
+    ) -> bool:
         """Count a try that failed. A request that is done stays done."""
         ...
 
@@ -252,7 +274,8 @@ class VerificationStore(Protocol):
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         """Mark the request as done. `find` still returns it until ``kept_until``; its
         secret is deleted."""
         ...
@@ -264,12 +287,14 @@ class VerificationStore(Protocol):
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         """The callback confirmed: subscribe like `SubscriptionStore.add`, and mark as
         done.
 
         The confirmation counts even if the request was replaced meanwhile. Raises
-        `NotFound`, with nothing changed, if the feed is gone or removed.
+        `NotFound`, with nothing changed, if the feed is gone or removed; the claim is
+        still held then.
         """
         ...
 
@@ -280,7 +305,8 @@ class VerificationStore(Protocol):
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         """The callback confirmed: end the subscription without denial, mark as done."""
         ...
 

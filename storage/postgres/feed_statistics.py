@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from storage.postgres.claims import unclaimed
 from storage.postgres.connections import Connections
 from storage.postgres.fetch_commits import to_jsonb
 from storage.records import (
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
+    WorkKind,
 )
 from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.feed_statistics import read_statistics
@@ -42,20 +44,24 @@ class PostgresFeedStatistics:
             "SELECT s.feed_id FROM feed_statistics s JOIN feeds f ON f.id = s.feed_id"
             " WHERE s.due <= %(now)s AND f.state <> 'removed'"
             " AND (%(owner)s = 0 OR owns_feed(%(owner)s, f.id))"
+            f" AND {unclaimed(WorkKind.STATISTICS, 's.feed_id')}"
             " ORDER BY s.due LIMIT %(limit)s",
             {"now": now, "owner": self._connections.owner, "limit": limit},
         )
         return [FeedId(feed_id) for (feed_id,) in rows]
 
-    async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
-        await self._connections.write(
-            "SELECT save_statistics(convert_from(%s, 'UTF8')::jsonb)"
-            " FROM require_term(%s)",
+    async def save(
+        self, feed_statistics: Sequence[FeedStatisticsWrite], *, lease_id: int
+    ) -> frozenset[FeedId]:
+        ((held,),) = await self._connections.write(
+            "SELECT save_statistics(convert_from(%s, 'UTF8')::jsonb, %s, %s)",
             (
                 to_jsonb([_encode(each) for each in feed_statistics]),
+                lease_id,
                 self._connections.incarnation,
             ),
         )
+        return frozenset(map(FeedId, held))
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
         row = await self._connections.first(

@@ -12,6 +12,7 @@ from typing import Final
 from storage.errors import StorageBusy, StorageError
 from storage.postgres.audit import PostgresAudit
 from storage.postgres.bulk_plans import PostgresBulkPlans
+from storage.postgres.claims import PostgresClaims
 from storage.postgres.connections import Connections
 from storage.postgres.control import PostgresControl
 from storage.postgres.deliveries import FollowingClaims, PostgresDeliveries
@@ -137,6 +138,7 @@ class PostgresStorage:
         self.membership = PostgresMembership(
             connections, control, epoch, self._log_end, known_end
         )
+        self.claims = PostgresClaims(connections)
         self.series = PostgresSeries(connections)
         self.playground = PostgresPlayground(connections, box)
         self.public = PostgresPublic(connections)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
+from storage.postgres.claims import unclaimed
 from storage.postgres.connections import Connections, Row
 from storage.records import (
     CallbackState,
@@ -16,6 +17,7 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
+    WorkKind,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.rows import (
@@ -35,6 +37,7 @@ _PUSHES: Final = (
 _DUE: Final = (
     f"{_PUSHES} WHERE p.due <= %(now)s AND p.feed_id <> ALL(%(without)s::bigint[])"
     " AND (%(owner)s = 0 OR owns_feed(%(owner)s, p.feed_id))"
+    f" AND {unclaimed(WorkKind.PUSHES, 'p.feed_id')}"
     " ORDER BY p.due LIMIT %(limit)s"
 )
 _SWITCH_ON: Final = (
@@ -95,25 +98,36 @@ class PostgresPushes:
             callbacks[callback.feed_id].append(callback)
         return [read_feed_push(row, tuple(callbacks[row[0]])) for row in rows]
 
-    async def _write(self, sql: str, parameters: Sequence[object]) -> None:
-        """Write the outcome of a member's work: refused once its term is over."""
-        term = self._connections.incarnation
-        await self._connections.write(
-            f"{sql} FROM require_term(%s)", (*parameters, term)
+    async def _step(
+        self,
+        feed_id: FeedId,
+        lease_id: int | None,
+        call: str,
+        parameters: Sequence[object],
+    ) -> bool:
+        """Do it if the push is held under this lease, None: in any case."""
+        ((is_held, _),) = await self._connections.write(
+            "WITH held AS (SELECT holds_claim('pushes', %s, %s, %s) it)"
+            f" SELECT it, CASE WHEN it THEN {call} END FROM held",
+            (feed_id, lease_id, self._connections.incarnation, *parameters),
         )
+        return bool(is_held)
 
-    async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
-        await self._connections.write(
-            "UPDATE pushes SET due = %s FROM require_term(%s) WHERE feed_id = %s",
-            (due, self._connections.incarnation, feed_id),
+    async def postpone(
+        self, feed_id: FeedId, due: datetime | None, *, lease_id: int
+    ) -> bool:
+        return await self._step(
+            feed_id, lease_id, "postpone_push(%s, %s)", (feed_id, due)
         )
 
     async def switch(self, *, is_on: bool) -> None:
         await self._connections.write(_SWITCH_ON if is_on else _SWITCH_OFF)
 
-    async def ask(self, new: NewPushCallback) -> None:
-        await self._write(
-            "SELECT ask_hub(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+    async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
+        return await self._step(
+            new.feed_id,
+            lease_id,
+            "ask_hub(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
                 *(new.feed_id, new.way.value, new.hub, new.topic),
                 *(hash_token(new.token), self._box.encrypt(new.token)),
@@ -128,34 +142,47 @@ class PostgresPushes:
         *,
         error: str,
         retry_at: datetime,
-    ) -> None:
-        await self._write(
-            "SELECT fail_push(%s, %s, %s, %s, %s, %s)",
+        lease_id: int | None = None,
+    ) -> bool:
+        return await self._step(
+            callback.feed_id,
+            lease_id,
+            "fail_push(%s, %s, %s, %s, %s, %s)",
             (
                 *(callback.id, callback.feed_id, callback.hub, what.value),
                 *(error, retry_at),
             ),
         )
 
-    async def confirm(self, callback: PushCallback, until: datetime) -> None:
+    async def confirm(
+        self, callback: PushCallback, until: datetime, *, lease_id: int | None = None
+    ) -> bool:
         was_asked = callback.state is CallbackState.ASKED
-        await self._write(
-            "SELECT confirm_push(%s, %s, %s, %s, %s)",
+        return await self._step(
+            callback.feed_id,
+            lease_id,
+            "confirm_push(%s, %s, %s, %s, %s)",
             (callback.id, callback.feed_id, callback.hub, until, was_asked),
         )
 
-    async def leave(self, callback: PushCallback, until: datetime) -> None:
-        await self._write(
-            "SELECT leave_hub(%s, %s, %s)", (callback.id, callback.feed_id, until)
+    async def leave(
+        self, callback: PushCallback, until: datetime, *, lease_id: int
+    ) -> bool:
+        given = (callback.id, callback.feed_id, until)
+        return await self._step(
+            callback.feed_id, lease_id, "leave_hub(%s, %s, %s)", given
         )
 
-    async def drop(self, callback: PushCallback) -> None:
-        await self._write(
-            "SELECT drop_callback(%s, %s)", (callback.id, callback.feed_id)
+    async def drop(
+        self, callback: PushCallback, *, lease_id: int | None = None
+    ) -> bool:
+        given = (callback.id, callback.feed_id)
+        return await self._step(
+            callback.feed_id, lease_id, "drop_callback(%s, %s)", given
         )
 
-    async def forget(self, feed_id: FeedId) -> None:
-        await self._write("SELECT forget_push(%s)", (feed_id,))
+    async def forget(self, feed_id: FeedId, *, lease_id: int) -> bool:
+        return await self._step(feed_id, lease_id, "forget_push(%s)", (feed_id,))
 
     async def find(self, token: str) -> PushCallback | None:
         row = await self._connections.first(

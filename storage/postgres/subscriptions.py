@@ -8,6 +8,7 @@ from typing import Final
 
 from protocols.urls import normal_url
 from storage.errors import NotFound
+from storage.postgres.claims import unclaimed
 from storage.postgres.connections import Connections, Row
 from storage.postgres.control import PostgresControl
 from storage.postgres.rows import wanted_news_of
@@ -19,6 +20,7 @@ from storage.records import (
     Subscription,
     SubscriptionId,
     SubscriptionState,
+    WorkKind,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.rows import hash_key, read_subscription
@@ -213,20 +215,25 @@ class PostgresSubscriptions:
         if is_active:
             self._control.paused(subscription_id, is_paused=True)
 
-    async def ending(self, limit: int) -> list[Subscription]:
+    async def ending(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._connections.all(
             f"{_STORED} WHERE s.state = 'ending' AND {_OWNED}"
-            " ORDER BY s.id LIMIT %(limit)s",
-            {"owner": self._connections.owner, "limit": limit},
+            f" AND {unclaimed(WorkKind.DENIALS, 's.id')} ORDER BY s.id LIMIT %(limit)s",
+            {"now": now, "owner": self._connections.owner, "limit": limit},
         )
         return [read_subscription(row, self._box) for row in rows]
 
-    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
-        await self._connections.write(
-            "UPDATE subscriptions SET state = 'ended' FROM require_term(%s)"
-            " WHERE id = ANY(%s::bigint[]) AND state = 'ending'",
-            (self._connections.incarnation, list(ids)),
+    async def mark_denied(
+        self, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> frozenset[SubscriptionId]:
+        ((held,),) = await self._connections.write(
+            "WITH held AS (SELECT end_claims('denials', %s::bigint[], %s, %s) ids),"
+            " told AS (UPDATE subscriptions SET state = 'ended'"
+            " WHERE id = ANY((SELECT ids FROM held)::bigint[]) AND state = 'ending')"
+            " SELECT ids FROM held",
+            (list(ids), lease_id, self._connections.incarnation),
         )
+        return frozenset(map(SubscriptionId, held))
 
     async def purge_ended(self, before: datetime, limit: int) -> int:
         ((purged,),) = await self._connections.write(
@@ -274,11 +281,24 @@ class PostgresDigests:
             (due, self._connections.incarnation, subscription_id),
         )
 
+    async def settle(
+        self, subscription_id: SubscriptionId, due: datetime, *, lease_id: int
+    ) -> bool:
+        ((held,),) = await self._connections.write(
+            "WITH held AS (SELECT end_claims('digests', ARRAY[%s], %s, %s) ids),"
+            " done AS (UPDATE digests SET due = %s"
+            " WHERE subscription_id = ANY((SELECT ids FROM held)::bigint[]))"
+            " SELECT ids FROM held",
+            (subscription_id, lease_id, self._connections.incarnation, due),
+        )
+        return bool(held)
+
     async def due(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._connections.all(
             "SELECT v.* FROM digests d JOIN subscriptions s ON s.id = d.subscription_id"
             " JOIN stored_subscriptions v ON v.id = s.id"
             f" WHERE d.due <= %(now)s AND s.paused_at IS NULL AND {_OWNED}"
+            f" AND {unclaimed(WorkKind.DIGESTS, 'd.subscription_id')}"
             " ORDER BY d.due LIMIT %(limit)s",
             {"now": now, "owner": self._connections.owner, "limit": limit},
         )

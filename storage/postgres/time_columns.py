@@ -30,7 +30,7 @@ _TABLES: Final[Mapping[str, Sequence[str]]] = {
     "stragglers": ("retries",),
 }
 """Tables that have another name than in SQLite, or a second one."""
-_OF_SERVER: Final = frozenset({("chunks", "due")})
+_OF_SERVER: Final = frozenset({("chunks", "due"), ("claims", "until")})
 """Times of the server's clock, which no hub's clock moves."""
 _PUT_FEEDS: Final = (
     "SELECT correct_feeds(%s::bigint[], %s::bytea[], %s::bigint[], %s::bigint[],"

@@ -40,6 +40,9 @@ WITH turns AS (
     FROM verifications v
     WHERE due <= %(now)s
         AND (%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', callback))
+        AND key_hash NOT IN (SELECT o.key_hash FROM claims c
+            JOIN verifications o ON o.id = c.item
+            WHERE c.kind = 'verifications' AND c.until > lease_time(%(now)s))
         AND id <> ALL(%(without)s::bigint[])
         AND host <> ALL(%(without_hosts)s::text[]) AND NOT EXISTS (
         SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
@@ -49,25 +52,29 @@ WITH turns AS (
 SELECT v.* FROM turns JOIN stored_verifications v ON v.id = turns.id
 WHERE turn <= %(per_host)s ORDER BY turns.due, turns.id LIMIT %(limit)s
 """
-_RETRY: Final = """
-UPDATE verifications SET attempts = attempts + 1, due = %(due)s, tried_at = %(at)s,
-    status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s
-FROM require_term(%(term)s) WHERE id = %(id)s AND due IS NOT NULL
+_ENDED: Final = """
+WITH held AS (
+    SELECT end_claims('verifications', ARRAY[%(id)s], %(lease)s, %(term)s) ids),
+done AS (UPDATE verifications SET attempts = attempts + 1, tried_at = %(at)s,
+    status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s, {changes}
+    WHERE id = ANY((SELECT ids FROM held)::bigint[]) AND due IS NOT NULL)
+SELECT cardinality(ids) > 0 FROM held
 """
-_FINISH: Final = """
-UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = %(at)s,
-    status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s,
-    state = %(state)s, secret = '', asker = '', kept_until = %(kept_until)s
-FROM require_term(%(term)s) WHERE id = %(id)s AND due IS NOT NULL
-"""
-_CONFIRMED: Final = "%(id)s, %(status)s, %(excerpt)s, %(reason)s, %(kept_until)s"
-_SUBSCRIBE: Final = (
-    f"SELECT subscribe_confirmed({SUBSCRIBED}, {_CONFIRMED})"
-    " FROM require_term(%(term)s)"
+_RETRY: Final = _ENDED.format(changes="due = %(due)s")
+_FINISH: Final = _ENDED.format(
+    changes="due = NULL, state = %(state)s, secret = '', asker = '',"
+    " kept_until = %(kept_until)s"
 )
-_UNSUBSCRIBE: Final = (
-    f"SELECT unsubscribe_confirmed(%(subscription)s, %(why)s, %(at)s, {_CONFIRMED})"
-    " FROM require_term(%(term)s)"
+_HELD: Final = (
+    "WITH held AS (SELECT holds_claim('verifications', %(id)s, %(lease)s, %(term)s) it)"
+    " SELECT it, CASE WHEN it THEN {done} END FROM held"
+)
+_CONFIRMED: Final = "%(id)s, %(status)s, %(excerpt)s, %(reason)s, %(kept_until)s"
+_SUBSCRIBE: Final = _HELD.format(
+    done=f"subscribe_confirmed({SUBSCRIBED}, {_CONFIRMED})"
+)
+_UNSUBSCRIBE: Final = _HELD.format(
+    done=f"unsubscribe_confirmed(%(subscription)s, %(why)s, %(at)s, {_CONFIRMED})"
 )
 
 
@@ -150,11 +157,17 @@ class PostgresVerifications:
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def retry(
-        self, verification_id: int, last: VerificationTry, due: datetime
-    ) -> None:
-        await self._connections.write(
-            _RETRY, {**self._tried(verification_id, last), "due": due}
+        self,
+        verification_id: int,
+        last: VerificationTry,
+        due: datetime,
+        *,
+        lease_id: int,
+    ) -> bool:
+        ((is_held,),) = await self._connections.write(
+            _RETRY, {**self._tried(verification_id, lease_id, last), "due": due}
         )
+        return bool(is_held)
 
     async def finish(
         self,
@@ -163,11 +176,13 @@ class PostgresVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         parameters = {"state": state.value, "kept_until": kept_until}
-        await self._connections.write(
-            _FINISH, {**self._tried(verification_id, last), **parameters}
+        ((is_held,),) = await self._connections.write(
+            _FINISH, {**self._tried(verification_id, lease_id, last), **parameters}
         )
+        return bool(is_held)
 
     async def subscribe(
         self,
@@ -176,15 +191,17 @@ class PostgresVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         parameters = {
             **subscription_arguments(new, last.at, self._box),
-            **self._tried(verification_id, last),
+            **self._tried(verification_id, lease_id, last),
             "kept_until": kept_until,
         }
-        ((is_active,),) = await self._connections.write(_SUBSCRIBE, parameters)
-        if not is_active:
+        ((is_held, is_active),) = await self._connections.write(_SUBSCRIBE, parameters)
+        if is_held and not is_active:
             raise NotFound("feed", new.feed_id)
+        return bool(is_held)
 
     async def unsubscribe(
         self,
@@ -193,18 +210,22 @@ class PostgresVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
         parameters = {
-            **self._tried(verification_id, last),
+            **self._tried(verification_id, lease_id, last),
             "subscription": subscription_id,
             "why": UNSUBSCRIBED,
             "kept_until": kept_until,
         }
-        await self._connections.write(
+        rows = await self._connections.write(
             _UNSUBSCRIBE,
             parameters,
-            then=lambda _: self._control.ended([subscription_id]),
+            then=lambda rows: self._control.ended(
+                [subscription_id] if rows[0][0] else []
+            ),
         )
+        return bool(rows[0][0])
 
     async def find(self, token: str) -> Verification | None:
         row = await self._connections.first(
@@ -221,10 +242,13 @@ class PostgresVerifications:
             (now, limit),
         )
 
-    def _tried(self, verification_id: int, last: VerificationTry) -> dict[str, object]:
+    def _tried(
+        self, verification_id: int, lease_id: int, last: VerificationTry
+    ) -> dict[str, object]:
         return {
             "term": self._connections.incarnation,
             "id": verification_id,
+            "lease": lease_id,
             "at": last.at,
             "status": last.status,
             "excerpt": last.excerpt,

@@ -163,6 +163,7 @@ from storage.records.membership import (
     NodeTerm,
     ShardKind,
     Shards,
+    WorkKind,
 )
 from storage.records.operations import (
     Backlog,
@@ -434,6 +435,7 @@ __all__ = [
     "VerificationTry",
     "WatchedFate",
     "WatchedFeed",
+    "WorkKind",
     "WriteFaults",
     "cold_values",
     "hot_values",

@@ -1,4 +1,4 @@
-"""Nodes around one database: who they are, and what each of them owns."""
+"""Nodes around one database: who they are, and what each of them owns and claims."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ class ShardKind(StrEnum):
     FEEDS = "feeds"  # by the host that a feed is fetched from: its pace is kept locally
     CALLBACKS = "callbacks"  # by their host: an origin is tried by one node
     LEADER = "leader"  # one shard: what a single node does for all
+
+
+class WorkKind(StrEnum):
+    """Work that a node claims piece by piece, by an id: of what, is said here."""
+
+    VERIFICATIONS = "verifications"  # of a request
+    DIGESTS = "digests"  # of a subscription
+    DENIALS = "denials"  # of a subscription
+    STATISTICS = "statistics"  # of a feed
+    PUSHES = "pushes"  # of a feed
 
 
 class NewNode(msgspec.Struct, frozen=True, kw_only=True):

@@ -233,6 +233,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     due: datetime | None  # the next try; None when it is done
     last: VerificationTry | None
     account_request: AccountRequest | None = None
+    lease_id: int = 0  # under which it is held; 0: it was only read
 
 
 # --- accounts and tokens ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -13,7 +13,9 @@ from storage.records import (
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
+    WorkKind,
 )
+from storage.sqlite.claims import end_claims, unclaimed
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
@@ -27,14 +29,19 @@ class SqliteFeedStatistics:
     async def due(self, now: datetime, limit: int) -> list[FeedId]:
         rows = await self._readers.all(
             "SELECT s.feed_id FROM standings s CROSS JOIN feeds f ON f.id = s.feed_id"
-            " WHERE s.due <= ? AND f.state <> 'removed' ORDER BY s.due LIMIT ?",
-            (to_milliseconds(now), limit),
+            " WHERE s.due <= ? AND f.state <> 'removed'"
+            f" AND {unclaimed(WorkKind.STATISTICS, 's.feed_id')}"
+            " ORDER BY s.due LIMIT ?",
+            (to_milliseconds(now), to_milliseconds(now), limit),
         )
         return [FeedId(feed_id) for (feed_id,) in rows]
 
-    async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
-        encoded = [_encode(each) for each in feed_statistics]
-        await self._writer.submit(partial(_save, encoded))
+    async def save(
+        self, feed_statistics: Sequence[FeedStatisticsWrite], *, lease_id: int
+    ) -> frozenset[FeedId]:
+        encoded = {each.feed_id: _encode(each) for each in feed_statistics}
+        held = await self._writer.submit(partial(_save, encoded, lease_id))
+        return frozenset(map(FeedId, held))
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
         row = await self._readers.first(
@@ -107,9 +114,12 @@ def _encode(write: FeedStatisticsWrite) -> dict[str, object]:
 
 
 def _save(
-    feed_statistics: Sequence[dict[str, object]], connection: sqlite3.Connection
-) -> None:
-    for each in feed_statistics:
+    encoded: Mapping[FeedId, dict[str, object]],
+    lease_id: int,
+    connection: sqlite3.Connection,
+) -> list[int]:
+    held = end_claims(WorkKind.STATISTICS, [*encoded], lease_id, connection)
+    for each in map(encoded.__getitem__, map(FeedId, held)):
         updated = connection.execute(
             "UPDATE standings SET due = :due, maintained_at = :at,"
             " popularity = :popularity, porn_rank = :porn_rank, is_stale = :is_stale,"
@@ -127,3 +137,4 @@ def _save(
                 " SELECT value, :feed_id FROM json_each(:places)",
                 each,
             )
+    return held

@@ -52,7 +52,8 @@ class SqliteMembership:
 
 
 def _join(connection: sqlite3.Connection) -> int:
-    """Begin the next incarnation; what is leased becomes due at once."""
+    """Begin the next incarnation; what is leased or claimed becomes due at once."""
+    connection.execute("DELETE FROM claims")
     connection.execute("UPDATE chunks SET lease_id = 0, due = 0")
     connection.execute(
         "UPDATE stragglers SET lease_id = 0, due = min(next_try, failing_since),"

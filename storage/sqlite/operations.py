@@ -27,6 +27,7 @@ from storage.sqlite import time_columns
 from storage.sqlite.audit import SqliteAudit
 from storage.sqlite.backup import copy_database, ignore_progress
 from storage.sqlite.bulk_plans import SqliteBulkPlans
+from storage.sqlite.claims import SqliteClaims
 from storage.sqlite.columns import (
     from_milliseconds,
     from_milliseconds_or_none,
@@ -100,6 +101,7 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         self.control = SqliteControl(self._log_end)
         self.membership = SqliteMembership(self._writer, readers)
+        self.claims = SqliteClaims(self._writer)
         self.feed_statistics = SqliteFeedStatistics(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, self.control)
         claims = CommitClaims(self._writer, box)

@@ -21,8 +21,10 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
+    WorkKind,
 )
 from storage.secrets import SecretBox
+from storage.sqlite.claims import holds_claim, unclaimed
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import (
@@ -32,7 +34,7 @@ from storage.sqlite.rows import (
     read_callback,
     read_feed_push,
 )
-from storage.sqlite.writer import Writer
+from storage.sqlite.writer import Unit, Writer
 
 
 class EncodedPush(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +129,7 @@ _OF = _UPSTREAM.format(asked="json_each(?) asked", which="p.feed_id = asked.valu
 _DUE = (
     _UPSTREAM.format(asked="(SELECT 1)", which="TRUE")
     + " WHERE p.due <= ? AND p.feed_id NOT IN (SELECT value FROM json_each(?))"
-    " ORDER BY p.due LIMIT ?"
+    f" AND {unclaimed(WorkKind.PUSHES, 'p.feed_id')} ORDER BY p.due LIMIT ?"
 )
 
 _SWITCH_ON = (
@@ -160,9 +162,8 @@ class SqlitePushes:
         limit: int,
         without: Collection[FeedId] = (),
     ) -> list[FeedPush]:
-        rows = await self._readers.all(
-            _DUE, (to_milliseconds(now), pack_ids(list(without)), limit)
-        )
+        at = to_milliseconds(now)
+        rows = await self._readers.all(_DUE, (at, pack_ids(list(without)), at, limit))
         return await self._read(rows)
 
     async def _read(self, rows: Sequence[Row]) -> list[FeedPush]:
@@ -179,22 +180,28 @@ class SqlitePushes:
             callbacks[callback.feed_id].append(callback)
         return [read_feed_push(row, tuple(callbacks[row[0]])) for row in rows]
 
-    async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
-        await self._writer.execute(
-            "UPDATE pushes SET due = ? WHERE feed_id = ?",
-            (to_milliseconds_or_none(due), feed_id),
-        )
+    async def _step(
+        self, feed_id: FeedId, lease_id: int | None, unit: Unit[None]
+    ) -> bool:
+        """Do it if the push is held under this lease, None: in any case."""
+        return await self._writer.submit(partial(_take_step, feed_id, lease_id, unit))
+
+    async def postpone(
+        self, feed_id: FeedId, due: datetime | None, *, lease_id: int
+    ) -> bool:
+        unit = partial(_postpone, feed_id, to_milliseconds_or_none(due))
+        return await self._step(feed_id, lease_id, unit)
 
     async def switch(self, *, is_on: bool) -> None:
         await self._writer.execute(_SWITCH_ON if is_on else _SWITCH_OFF, ())
 
-    async def ask(self, new: NewPushCallback) -> None:
+    async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         row = (
             *(new.feed_id, new.way, new.hub, new.topic, hash_token(new.token)),
             *(self._box.encrypt(new.token), self._box.encrypt(new.secret)),
             *(to_milliseconds(new.asked_at), to_milliseconds(new.until)),
         )
-        await self._writer.submit(partial(_ask, new, row))
+        return await self._step(new.feed_id, lease_id, partial(_ask, new, row))
 
     async def fail(
         self,
@@ -203,23 +210,32 @@ class SqlitePushes:
         *,
         error: str,
         retry_at: datetime,
-    ) -> None:
+        lease_id: int | None = None,
+    ) -> bool:
         failure = (error, to_milliseconds(retry_at), callback.feed_id)
-        await self._writer.submit(partial(_fail, callback, what, failure))
+        unit = partial(_fail, callback, what, failure)
+        return await self._step(callback.feed_id, lease_id, unit)
 
-    async def confirm(self, callback: PushCallback, until: datetime) -> None:
+    async def confirm(
+        self, callback: PushCallback, until: datetime, *, lease_id: int | None = None
+    ) -> bool:
         unit = partial(_confirm, callback, to_milliseconds(until))
-        await self._writer.submit(unit)
+        return await self._step(callback.feed_id, lease_id, unit)
 
-    async def leave(self, callback: PushCallback, until: datetime) -> None:
+    async def leave(
+        self, callback: PushCallback, until: datetime, *, lease_id: int
+    ) -> bool:
         unit = partial(_leave, callback, to_milliseconds(until))
-        await self._writer.submit(unit)
+        return await self._step(callback.feed_id, lease_id, unit)
 
-    async def drop(self, callback: PushCallback) -> None:
-        await self._writer.submit(partial(drop_callback, callback))
+    async def drop(
+        self, callback: PushCallback, *, lease_id: int | None = None
+    ) -> bool:
+        unit = partial(drop_callback, callback)
+        return await self._step(callback.feed_id, lease_id, unit)
 
-    async def forget(self, feed_id: FeedId) -> None:
-        await self._writer.submit(partial(forget_push, feed_id))
+    async def forget(self, feed_id: FeedId, *, lease_id: int) -> bool:
+        return await self._step(feed_id, lease_id, partial(forget_push, feed_id))
 
     async def find(self, token: str) -> PushCallback | None:
         row = await self._readers.first(
@@ -253,6 +269,23 @@ class SqlitePushes:
         for hub, what, count in rows:
             counts[hub].append((PushCount(what), count))
         return [PushHub(hub=hub, counts=tuple(all)) for hub, all in counts.items()]
+
+
+def _take_step(
+    feed_id: FeedId,
+    lease_id: int | None,
+    unit: Unit[None],
+    connection: sqlite3.Connection,
+) -> bool:
+    kind = WorkKind.PUSHES
+    is_held = lease_id is None or holds_claim(kind, feed_id, lease_id, connection)
+    if is_held:
+        unit(connection)
+    return is_held
+
+
+def _postpone(feed_id: FeedId, due: int | None, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE pushes SET due = ? WHERE feed_id = ?", (due, feed_id))
 
 
 def _hint(callback: PushCallback, at: int, connection: sqlite3.Connection) -> None:

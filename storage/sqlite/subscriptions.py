@@ -17,8 +17,10 @@ from storage.records import (
     Subscription,
     SubscriptionId,
     SubscriptionState,
+    WorkKind,
 )
 from storage.secrets import SecretBox
+from storage.sqlite.claims import end_claims, unclaimed
 from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.control import SqliteControl
 from storage.sqlite.pauses import pause, resume
@@ -152,16 +154,20 @@ class SqliteSubscriptions:
         if is_active:
             self._control.paused(subscription_id, is_paused=True)
 
-    async def ending(self, limit: int) -> list[Subscription]:
+    async def ending(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
-            " WHERE s.state = 'ending' ORDER BY s.id LIMIT ?",
-            (limit,),
+            f" WHERE s.state = 'ending' AND {unclaimed(WorkKind.DENIALS, 's.id')}"
+            " ORDER BY s.id LIMIT ?",
+            (to_milliseconds(now), limit),
         )
         return [read_subscription(row, self._box) for row in rows]
 
-    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
-        await self._writer.submit(partial(_told, pack_ids(ids)), is_single=True)
+    async def mark_denied(
+        self, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> frozenset[SubscriptionId]:
+        held = await self._writer.submit(partial(_told, ids, lease_id))
+        return frozenset(map(SubscriptionId, held))
 
     async def purge_ended(self, before: datetime, limit: int) -> int:
         unit = partial(purge_ended_subscriptions, to_milliseconds(before), limit)
@@ -247,12 +253,16 @@ def _forget_secrets(now: int, limit: int, connection: sqlite3.Connection) -> int
     ).rowcount
 
 
-def _told(listed: str, connection: sqlite3.Connection) -> None:
+def _told(
+    ids: Sequence[SubscriptionId], lease_id: int, connection: sqlite3.Connection
+) -> list[int]:
+    held = end_claims(WorkKind.DENIALS, ids, lease_id, connection)
     connection.execute(
         "UPDATE subscriptions SET state = 'ended'"
         " WHERE id IN (SELECT value FROM json_each(?)) AND state = 'ending'",
-        (listed,),
+        (pack_ids(held),),
     )
+    return held
 
 
 class SqliteDigests:
@@ -274,12 +284,35 @@ class SqliteDigests:
             (to_milliseconds(due), subscription_id),
         )
 
+    async def settle(
+        self, subscription_id: SubscriptionId, due: datetime, *, lease_id: int
+    ) -> bool:
+        unit = partial(_settle_digest, subscription_id, to_milliseconds(due), lease_id)
+        return await self._writer.submit(unit)
+
     async def due(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM digests d"
             " CROSS JOIN subscriptions s ON s.id = d.subscription_id"
             " CROSS JOIN stored_subscriptions v ON v.id = s.id"
-            " WHERE d.due <= ? AND s.paused_at IS NULL ORDER BY d.due LIMIT ?",
-            (to_milliseconds(now), limit),
+            " WHERE d.due <= ? AND s.paused_at IS NULL"
+            f" AND {unclaimed(WorkKind.DIGESTS, 'd.subscription_id')}"
+            " ORDER BY d.due LIMIT ?",
+            (to_milliseconds(now), to_milliseconds(now), limit),
         )
         return [read_subscription(row, self._box) for row in rows]
+
+
+def _settle_digest(
+    subscription_id: SubscriptionId,
+    due: int,
+    lease_id: int,
+    connection: sqlite3.Connection,
+) -> bool:
+    held = end_claims(WorkKind.DIGESTS, [subscription_id], lease_id, connection)
+    if held:
+        connection.execute(
+            "UPDATE digests SET due = ? WHERE subscription_id = ?",
+            (due, subscription_id),
+        )
+    return bool(held)

@@ -64,6 +64,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "attempts": {"at": Limit()},
     "audit": {"at": HISTORY},
     "chunks": {"at": Limit(), "due": Limit(ahead=_HOUR, is_wait=True)},
+    "claims": {"until": Limit(ahead=_HOUR, is_wait=True)},
     "dead": {"at": HISTORY},
     "deliveries": {"at": Limit()},
     "digests": {"due": Limit(ahead=_DAY, is_wait=True)},

@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from enum import Enum
 from functools import partial
 from typing import NamedTuple, TypedDict
 
@@ -27,9 +28,11 @@ from storage.records import (
     VerificationMode,
     VerificationState,
     VerificationTry,
+    WorkKind,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.batches import Batches, parted
+from storage.sqlite.claims import OLDEST_OF_KEY, OTHER_VERIFICATIONS, holds_claim
 from storage.sqlite.columns import (
     HASHES,
     from_milliseconds,
@@ -127,6 +130,7 @@ class TryParameters(TypedDict):
     """The outcome of a try, and what follows from it."""
 
     id: int
+    lease_id: int
     at: int
     status: int
     excerpt: str
@@ -134,6 +138,12 @@ class TryParameters(TypedDict):
     due: int | None
     state: str
     kept_until: int | None
+
+
+class ConfirmedFate(Enum):
+    STORED = "stored"
+    LOST = "lost"  # the claim is not held any more
+    FEED_GONE = "feed gone"
 
 
 class Confirmed(NamedTuple):
@@ -219,41 +229,56 @@ def _has_room(each: AddParameters, pending: Counter[str]) -> bool:
     return most is None or not each["asker"] or of_asker < most
 
 
-def try_later(parameters: TryParameters, connection: sqlite3.Connection) -> None:
-    connection.execute(_RETRY, parameters)
+def try_later(parameters: TryParameters, connection: sqlite3.Connection) -> bool:
+    return _end(parameters, _RETRY, connection)
 
 
-def finish(parameters: TryParameters, connection: sqlite3.Connection) -> None:
-    connection.execute(_FINISH, parameters)
+def finish(parameters: TryParameters, connection: sqlite3.Connection) -> bool:
+    return _end(parameters, _FINISH, connection)
+
+
+def _end(parameters: TryParameters, sql: str, connection: sqlite3.Connection) -> bool:
+    """End the claim with what came of it; False if it is not held."""
+    is_held = bool(connection.execute(_END_CLAIM, parameters).rowcount)
+    if is_held:
+        connection.execute(sql, parameters)
+    return is_held
 
 
 def subscribe_confirmed(
     confirmed: Sequence[Confirmed], connection: sqlite3.Connection
-) -> list[bool]:
-    """Begin confirmed subscriptions; returns whether each is active now. If not, its
-    feed is gone and the request stays pending."""
-    active: list[bool] = []
-    for part in parted(confirmed, lambda one: one.subscription["callback_hash"]):
-        active += subscribe_all([each.subscription for each in part], connection)
-    connection.executemany(
-        _CONFIRM,
-        [
-            each.last
-            for each, is_active in zip(confirmed, active, strict=True)
-            if is_active
-        ],
-    )
-    return active
+) -> list[ConfirmedFate]:
+    """Begin confirmed subscriptions, those under claims that are held. If its feed is
+    gone, a request stays pending and claimed."""
+    fates: dict[int, ConfirmedFate] = {}
+    held = [each for each in confirmed if _is_held(each.last, connection)]
+    for part in parted(held, lambda one: one.subscription["callback_hash"]):
+        active = subscribe_all([each.subscription for each in part], connection)
+        for each, is_active in zip(part, active, strict=True):
+            fates[id(each)] = (
+                ConfirmedFate.STORED if is_active else ConfirmedFate.FEED_GONE
+            )
+    stored = [each.last for each in held if fates[id(each)] is ConfirmedFate.STORED]
+    connection.executemany(_CONFIRM, stored)
+    connection.executemany(_END_CLAIM, stored)
+    return [fates.get(id(each), ConfirmedFate.LOST) for each in confirmed]
+
+
+def _is_held(tried: TryParameters, connection: sqlite3.Connection) -> bool:
+    kind = WorkKind.VERIFICATIONS
+    return holds_claim(kind, tried["id"], tried["lease_id"], connection)
 
 
 def unsubscribe_confirmed(
     parameters: TryParameters,
     subscription_id: int,
     connection: sqlite3.Connection,
-) -> None:
+) -> bool:
+    if not _end(parameters, _CONFIRM, connection):
+        return False
     at, ended = parameters["at"], SubscriptionState.ENDED
     end_one(subscription_id, UNSUBSCRIBED, ended, at, connection)
-    connection.execute(_CONFIRM, parameters)
+    return True
 
 
 def trim(now: int, limit: int, connection: sqlite3.Connection) -> int:
@@ -293,6 +318,11 @@ UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = ''
 WHERE key_hash = :key_hash AND mode <> :mode AND attempts > 0 AND due > :now
 """
 """Ends a request whose callback did not answer, once the opposite is requested."""
+
+_END_CLAIM = (
+    "DELETE FROM claims WHERE kind = 'verifications' AND item = :id"
+    " AND lease_id = :lease_id"
+)
 
 _RETRY = """
 UPDATE verifications SET attempts = attempts + 1, due = :due, tried_at = :at,
@@ -382,7 +412,11 @@ class SqliteVerifications:
         in_hand = pack_ids(without)
         hosts = msgspec.json.encode(list(without_hosts)).decode()
         rows = await self._readers.all(
-            _DUE, (to_milliseconds(now), in_hand, hosts, per_host, limit)
+            _DUE,
+            {
+                **{"now": to_milliseconds(now), "in_hand": in_hand, "hosts": hosts},
+                **{"per_host": per_host, "limit": limit},
+            },
         )
         return [read_verification(row, self._box) for row in rows]
 
@@ -393,10 +427,15 @@ class SqliteVerifications:
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def retry(
-        self, verification_id: int, last: VerificationTry, due: datetime
-    ) -> None:
-        parameters = _tried(verification_id, last, due=due)
-        await self._writer.submit(partial(try_later, parameters), is_single=True)
+        self,
+        verification_id: int,
+        last: VerificationTry,
+        due: datetime,
+        *,
+        lease_id: int,
+    ) -> bool:
+        parameters = _tried(verification_id, lease_id, last, due=due)
+        return await self._writer.submit(partial(try_later, parameters))
 
     async def finish(
         self,
@@ -405,9 +444,10 @@ class SqliteVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
-        parameters = _tried(verification_id, last, state, kept_until)
-        await self._writer.submit(partial(finish, parameters), is_single=True)
+        lease_id: int,
+    ) -> bool:
+        parameters = _tried(verification_id, lease_id, last, state, kept_until)
+        return await self._writer.submit(partial(finish, parameters))
 
     async def subscribe(
         self,
@@ -416,13 +456,17 @@ class SqliteVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
+        verified = VerificationState.VERIFIED
         confirmed = Confirmed(
-            _tried(verification_id, last, VerificationState.VERIFIED, kept_until),
+            _tried(verification_id, lease_id, last, verified, kept_until),
             subscription_parameters(new, last.at, self._box),
         )
-        if not await self._confirmations.submit(confirmed):
+        fate = await self._confirmations.submit(confirmed)
+        if fate is ConfirmedFate.FEED_GONE:
             raise NotFound("feed", new.feed_id)
+        return fate is ConfirmedFate.STORED
 
     async def unsubscribe(
         self,
@@ -431,13 +475,16 @@ class SqliteVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
-        parameters = _tried(
-            verification_id, last, VerificationState.VERIFIED, kept_until
-        )
+        lease_id: int,
+    ) -> bool:
+        verified = VerificationState.VERIFIED
+        parameters = _tried(verification_id, lease_id, last, verified, kept_until)
         unit = partial(unsubscribe_confirmed, parameters, subscription_id)
-        await self._writer.submit(
-            unit, then=lambda _: self._control.ended([subscription_id])
+        return await self._writer.submit(
+            unit,
+            then=lambda is_held: self._control.ended(
+                [subscription_id] if is_held else []
+            ),
         )
 
     async def find(self, token: str) -> Verification | None:
@@ -453,23 +500,22 @@ class SqliteVerifications:
         return await self._writer.submit(unit, is_single=True)
 
 
-_DUE = """
+_DUE = f"""
 WITH turns AS (
     SELECT id, due, row_number() OVER (PARTITION BY host ORDER BY due, id) AS turn
     FROM verifications v
-    WHERE due <= ? AND id NOT IN (SELECT value FROM json_each(?))
-        AND host NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
-        SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
-            AND earlier.id < v.id AND earlier.due IS NOT NULL
-    )
+    WHERE due <= :now AND id NOT IN (SELECT value FROM json_each(:in_hand))
+        AND host NOT IN (SELECT value FROM json_each(:hosts))
+        AND {OLDEST_OF_KEY} AND {OTHER_VERIFICATIONS}
 )
 SELECT v.* FROM turns JOIN stored_verifications v ON v.id = turns.id
-WHERE turn <= ? ORDER BY turns.due, turns.id LIMIT ?
+WHERE turn <= :per_host ORDER BY turns.due, turns.id LIMIT :limit
 """
 
 
 def _tried(
     verification_id: int,
+    lease_id: int,
     last: VerificationTry,
     state: VerificationState = VerificationState.PENDING,
     kept_until: datetime | None = None,
@@ -478,6 +524,7 @@ def _tried(
 ) -> TryParameters:
     return {
         "id": verification_id,
+        "lease_id": lease_id,
         "at": to_milliseconds(last.at),
         "status": last.status,
         "excerpt": last.excerpt,

@@ -33,7 +33,9 @@ from storage.records import (
     VerificationMode,
     VerificationState,
     VerificationTry,
+    WorkKind,
 )
+from tests.support.work_claims import HOLD, hold
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(days=9)
@@ -43,6 +45,7 @@ CONFIRMED = VerificationTry(at=NOW, status=200, excerpt="the challenge")
 
 @dataclass
 class Stores:
+    storage: Storage
     control: ControlStore
     feeds: FeedStore
     subscriptions: SubscriptionStore
@@ -65,7 +68,9 @@ class Stores:
         )
         await self.verifications.add(new, NOW, most=9, most_of_host=9)
         due = await self.verifications.due(NOW, per_host=9, limit=9)
-        return next(each for each in due if each.callback == callback(number))
+        found = next(each for each in due if each.callback == callback(number))
+        await hold(self.storage, WorkKind.VERIFICATIONS, found.id, now=NOW)
+        return found
 
     async def found(self, number: int = 1) -> Verification:
         found = await self.verifications.find(f"subscribe {number}")
@@ -93,7 +98,11 @@ def wanted(feed_id: FeedId, number: int = 1, **changes: object) -> NewSubscripti
 @pytest.fixture
 def stores(storage: Storage) -> Stores:
     return Stores(
-        storage.control, storage.feeds, storage.subscriptions, storage.verifications
+        storage,
+        storage.control,
+        storage.feeds,
+        storage.subscriptions,
+        storage.verifications,
     )
 
 
@@ -101,7 +110,7 @@ async def test_a_confirmed_request_is_a_subscription_and_done(stores: Stores) ->
     feed_id = await stores.add_feed()
     asked = await stores.request()
     await stores.verifications.subscribe(
-        asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER
+        asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER, lease_id=HOLD
     )
     made = await stores.subscriptions.find(ANONYMOUS, TOPIC, callback(1))
     assert made is not None
@@ -124,7 +133,11 @@ async def test_many_confirmed_at_once_are_all_subscribed(stores: Stores) -> None
     await asyncio.gather(
         *(
             stores.verifications.subscribe(
-                each.id, wanted(feed_id, number), CONFIRMED, kept_until=LATER
+                each.id,
+                wanted(feed_id, number),
+                CONFIRMED,
+                kept_until=LATER,
+                lease_id=HOLD,
             )
             for number, each in enumerate(requests)
         )
@@ -141,7 +154,9 @@ async def test_a_renewal_keeps_the_subscription_whatever_its_spelling(
     asked = await stores.request()
     spelled = "https://FEEDS.example/%31"
     renewed = wanted(feed_id, topic=spelled, secret="")
-    await stores.verifications.subscribe(asked.id, renewed, CONFIRMED, kept_until=LATER)
+    await stores.verifications.subscribe(
+        asked.id, renewed, CONFIRMED, kept_until=LATER, lease_id=HOLD
+    )
     after = await stores.subscriptions.get(before.id)
     assert after is not None
     assert (after.topic, after.secret) == (spelled, "")
@@ -161,8 +176,9 @@ async def test_what_was_replaced_while_it_was_asked_is_confirmed_all_the_same(
         token="again",
     )
     await stores.verifications.add(again, NOW, most=9, most_of_host=9)
+    assert await stores.verifications.due(NOW, per_host=9, limit=9) == []
     await stores.verifications.subscribe(
-        asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER
+        asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER, lease_id=HOLD
     )
     assert (await stores.found()).state is VerificationState.VERIFIED
     assert await stores.subscriptions.count(feed_id) == 1
@@ -182,7 +198,7 @@ async def test_without_its_feed_nothing_is_subscribed_and_the_request_stays(
         feed_id = FeedId(99)
     with pytest.raises(NotFound):
         await stores.verifications.subscribe(
-            asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER
+            asked.id, wanted(feed_id), CONFIRMED, kept_until=LATER, lease_id=HOLD
         )
     assert await stores.subscriptions.count(feed_id) == 0
     assert (await stores.found()).state is VerificationState.PENDING
@@ -195,7 +211,7 @@ async def test_a_confirmed_unsubscription_ends_it_untold(stores: Stores) -> None
     told: list[ControlEvent] = []
     with stores.control.watch(told.append):
         await stores.verifications.unsubscribe(
-            asked.id, subscribed.id, CONFIRMED, kept_until=LATER
+            asked.id, subscribed.id, CONFIRMED, kept_until=LATER, lease_id=HOLD
         )
     assert told == [SubscriptionsEnded((subscribed.id,), BEFORE_ALL)]
     ended = await stores.subscriptions.get(subscribed.id)

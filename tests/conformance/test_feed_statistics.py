@@ -9,23 +9,28 @@ from storage.records import (
     FeedStatistics,
     FeedStatisticsWrite,
     Polling,
+    WorkKind,
 )
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
+from tests.support.work_claims import ALL_IS_DUE, hold, save_statistics
 
 IS_MODELLED = False
 DAY = timedelta(days=1)
 
 
 async def stand(storage: Storage, feed_id: int, site: str = "", *places: str) -> None:
+    await save_statistics(storage, standing(feed_id, site, *places))
+
+
+def standing(feed_id: int, site: str, *places: str) -> FeedStatisticsWrite:
     statistics = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
-    write = FeedStatisticsWrite(
+    return FeedStatisticsWrite(
         feed_id=FeedId(feed_id),
         statistics=statistics,
         site=site,
         places=frozenset(places),
         due=START + DAY,
     )
-    await storage.feed_statistics.save([write])
 
 
 async def test_a_feed_is_due_ten_minutes_after_it_was_added_and_then_as_it_says(
@@ -139,11 +144,13 @@ async def test_a_purged_feed_leaves_neither_statistics_nor_links(
 ) -> None:
     one, two = [(await Scene(storage).add_feed(name)).id for name in "ab"]
     await stand(storage, one, "x.example", "y.example/")
+    held = await hold(storage, WorkKind.STATISTICS, one, now=ALL_IS_DUE)
     await storage.feeds.set_state(one, FeedState.REMOVED, START)
     await storage.feeds.purge_removed(START + DAY, 9)
 
     assert await storage.feed_statistics.get(one) is None
     assert await storage.feed_statistics.linking("y.example", two, 9) == 0
-    await stand(storage, one, "x.example", "y.example/")  # it came too late
+    late = standing(one, "x.example", "y.example/")
+    await storage.feed_statistics.save([late], lease_id=held)
     assert await storage.feed_statistics.get(one) is None
     assert await storage.feed_statistics.linking("y.example", two, 9) == 0

@@ -53,6 +53,7 @@ from storage.records import (
     SubscriptionHealth,
     SubscriptionSort,
     Updates,
+    WorkKind,
 )
 from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
@@ -88,6 +89,7 @@ class Comparison(RuleBasedStateMachine):
         self._leases = 0
         self._chunks: list[ClaimedChunk] = []
         self._retries: list[RetryingSubscription] = []
+        self._denials: list[tuple[int, int]] = []
 
     async def _open(self) -> Storage:
         directory = self._stack.enter_context(tempfile.TemporaryDirectory())
@@ -324,8 +326,36 @@ class Comparison(RuleBasedStateMachine):
         self._do(lambda storage: storage.subscriptions.expire(self._now, limit))
 
     @rule(each=SUBSCRIPTIONS)
-    def mark_denied(self, each: int) -> None:
-        self._do(lambda storage: storage.subscriptions.mark_denied([each]))
+    def claim_denial(self, each: int) -> None:
+        self._leases += 1
+        self._do(
+            lambda storage: storage.claims.claim(
+                WorkKind.DENIALS,
+                [each],
+                lease_id=self._leases,
+                seconds=60,
+                now=self._now,
+            )
+        )
+        self._denials.append((each, self._leases))
+
+    @rule(data=st.data(), is_told=st.booleans())
+    def end_denial(self, data: st.DataObject, is_told: bool) -> None:
+        if not self._denials:
+            return
+        each, lease_id = data.draw(st.sampled_from(self._denials))
+        if is_told:
+            self._do(
+                lambda storage: storage.subscriptions.mark_denied(
+                    [each], lease_id=lease_id
+                )
+            )
+        else:
+            self._do(
+                lambda storage: storage.claims.release(
+                    WorkKind.DENIALS, [each], lease_id=lease_id
+                )
+            )
 
     @rule(each=SUBSCRIPTIONS)
     def pause(self, each: int) -> None:
@@ -538,7 +568,7 @@ class Comparison(RuleBasedStateMachine):
     def subscriptions_agree(self) -> None:
         self._agree(
             lambda storage: storage.subscriptions.page(after=0, limit=99),
-            lambda storage: storage.subscriptions.ending(9),
+            lambda storage: storage.subscriptions.ending(self._now, 9),
             lambda storage: storage.subscription_selections.counts(),
             *(partial(_subscriptions_by, sort) for sort in SubscriptionSort),
             *(partial(_subscription, each) for each in range(1, 12)),

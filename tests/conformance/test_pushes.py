@@ -25,6 +25,7 @@ from storage.records import (
     StoredFeed,
 )
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
+from tests.support.work_claims import ask_hub, held_push, leave_hub
 
 IS_MODELLED = False
 DAY = timedelta(days=1)
@@ -59,7 +60,8 @@ async def an_offer(storage: Storage, name: str = "a") -> StoredFeed:
 
 
 async def ask(storage: Storage, feed: StoredFeed, name: str = "t") -> PushCallback:
-    await storage.pushes.ask(
+    await ask_hub(
+        storage,
         NewPushCallback(
             feed_id=feed.id,
             way=OFFER.way,
@@ -69,7 +71,7 @@ async def ask(storage: Storage, feed: StoredFeed, name: str = "t") -> PushCallba
             secret="a secret",
             asked_at=START,
             until=START + MINUTE,
-        )
+        ),
     )
     found = await storage.pushes.find(name)
     assert found is not None
@@ -117,8 +119,10 @@ async def test_a_feed_is_due_when_its_offer_turns_and_when_its_state_does(
 ) -> None:
     feed, other = await an_offer(storage), await an_offer(storage, "b")
     assert await due(storage) == [feed.id, other.id]
-    await storage.pushes.postpone(feed.id, None)
-    await storage.pushes.postpone(other.id, START + 2 * DAY)
+    async with held_push(storage, feed.id) as lease_id:
+        await storage.pushes.postpone(feed.id, None, lease_id=lease_id)
+    async with held_push(storage, other.id) as lease_id:
+        await storage.pushes.postpone(other.id, START + 2 * DAY, lease_id=lease_id)
     assert await due(storage) == []
 
     await offer(storage, feed, is_turned=False)
@@ -172,7 +176,7 @@ async def test_one_that_is_confirmed_lasts_as_long_as_its_lease(
     assert target.push is not None
     assert target.push.until == START + DAY
 
-    await storage.pushes.leave(found.callbacks[0], START + MINUTE)
+    await leave_hub(storage, found.callbacks[0], START + MINUTE)
     found = await upstream(storage, feed)
     assert found.push.until is None
     assert found.callbacks[0].until == START + MINUTE
@@ -248,12 +252,14 @@ async def test_a_feed_that_offers_nothing_any_more_is_forgotten_with_its_hub(
     feed = await an_offer(storage)
     await storage.pushes.confirm(await ask(storage, feed), START + DAY)
     assert (await counts(storage, OFFER.hub))["confirmed"] == 1
-    await storage.pushes.forget(feed.id)  # it still does
+    async with held_push(storage, feed.id) as lease_id:
+        await storage.pushes.forget(feed.id, lease_id=lease_id)  # it still does
     assert await storage.pushes.get(feed.id) is not None
     await offer(storage, feed, Push(offer=None))
     assert (await upstream(storage, feed)).push.offer is None
     assert await counts(storage, OFFER.hub) == {}
-    await storage.pushes.forget(feed.id)
+    async with held_push(storage, feed.id) as lease_id:
+        await storage.pushes.forget(feed.id, lease_id=lease_id)
     assert await storage.pushes.get(feed.id) is None
     assert (await counts(storage))["confirmed"] == 1
 

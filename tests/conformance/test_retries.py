@@ -410,7 +410,7 @@ async def test_a_callback_that_is_gone_ends_its_subscription_untold(
     assert ended.state is SubscriptionState.ENDED
     assert ended.ended_reason == "the callback answered 410 Gone"
     assert await scene.storage.deliveries.retrying_subscription(late.id) is None
-    assert await scene.storage.subscriptions.ending(9) == []
+    assert await scene.storage.subscriptions.ending(START, 9) == []
 
 
 async def test_attempts_are_shown_newest_first_with_successes(scene: Scene) -> None:

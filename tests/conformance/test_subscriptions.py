@@ -23,6 +23,7 @@ from storage.records import (
     SubscriptionsEnded,
     SubscriptionState,
     Updates,
+    WorkKind,
 )
 from tests.support.storage_scene import (
     NO_FEED,
@@ -32,6 +33,7 @@ from tests.support.storage_scene import (
     fetch,
     new_subscription,
 )
+from tests.support.work_claims import hold
 
 UNKNOWN = SubscriptionId(99)
 
@@ -271,7 +273,7 @@ async def test_an_ended_subscription_starts_anew(scene: Scene) -> None:
 
     assert (again.state, again.from_position) == (SubscriptionState.ACTIVE, 1)
     assert again.ended_reason == ""
-    assert await scene.storage.subscriptions.ending(9) == []
+    assert await scene.storage.subscriptions.ending(START, 9) == []
 
 
 async def test_one_that_is_active_is_edited_and_keeps_its_lease(scene: Scene) -> None:
@@ -353,9 +355,13 @@ async def test_a_subscription_that_is_to_be_told_waits_until_it_was(
     for each in (told, untold):
         await scene.storage.subscriptions.end(each.id, "enough", START, tell=True)
 
-    await scene.storage.subscriptions.mark_denied([told.id, active.id, UNKNOWN])
+    lease_id = await hold(scene.storage, WorkKind.DENIALS, told.id, now=START)
+    marked = await scene.storage.subscriptions.mark_denied(
+        [told.id, untold.id, active.id, UNKNOWN], lease_id=lease_id
+    )
 
-    waiting = await scene.storage.subscriptions.ending(9)
+    assert marked == {told.id}
+    waiting = await scene.storage.subscriptions.ending(START, 9)
     assert [each.id for each in waiting] == [untold.id]
     assert await scene.storage.subscriptions.get(active.id) == active
 
@@ -421,7 +427,7 @@ async def test_all_subscriptions_of_a_feed_are_ended_page_by_page(
 
     assert counts == [2, 1, 0]
     reasons = {
-        each.ended_reason for each in await scene.storage.subscriptions.ending(9)
+        each.ended_reason for each in await scene.storage.subscriptions.ending(START, 9)
     }
     assert reasons == {"removed"}
     assert await scene.storage.subscriptions.count(other.id) == 1
@@ -435,7 +441,7 @@ async def test_a_subscription_ends_with_its_lease(scene: Scene) -> None:
 
     assert await scene.storage.subscriptions.expire(at(10), 9) == 1
 
-    (ended,) = await scene.storage.subscriptions.ending(9)
+    (ended,) = await scene.storage.subscriptions.ending(START, 9)
     assert (ended.id, ended.ended_reason) == (over.id, "the lease has expired")
     assert await scene.storage.subscriptions.expire(at(10), 9) == 0
 
@@ -496,7 +502,8 @@ async def test_one_that_is_still_to_be_told_or_has_begun_anew_is_not_purged(
     await scene.subscribe(feed, "2")
 
     assert await subscriptions.purge_ended(at(9), 9) == 0
-    await subscriptions.mark_denied([ending.id])
+    lease_id = await hold(scene.storage, WorkKind.DENIALS, ending.id, now=START)
+    await subscriptions.mark_denied([ending.id], lease_id=lease_id)
     assert await subscriptions.purge_ended(at(9), 9) == 1
 
     assert await subscriptions.get(ending.id) is None

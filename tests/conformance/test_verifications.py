@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +16,9 @@ from storage.records import (
     VerificationMode,
     VerificationState,
     VerificationTry,
+    WorkKind,
 )
+from tests.support.work_claims import ALL_IS_DUE, HOLD
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -23,9 +26,41 @@ DAY = timedelta(days=1)
 LAST = VerificationTry(at=NOW, status=404, excerpt="no such", reason="answered 404")
 
 
+class Held:
+    """The store; what comes of a request is stored if it can be claimed at that
+    time."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._claims = storage.claims
+        self._store = storage.verifications
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def retry(self, id: int, last: VerificationTry, due: datetime) -> None:
+        await self._claim(id)
+        await self._store.retry(id, last, due, lease_id=HOLD)
+
+    async def finish(
+        self,
+        id: int,
+        state: VerificationState,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        await self._claim(id)
+        await self._store.finish(id, state, last, kept_until=kept_until, lease_id=HOLD)
+
+    async def _claim(self, id: int) -> None:
+        await self._claims.claim(
+            WorkKind.VERIFICATIONS, [id], lease_id=HOLD, seconds=9, now=ALL_IS_DUE
+        )
+
+
 @pytest.fixture
 def store(storage: Storage) -> VerificationStore:
-    return storage.verifications
+    return cast("VerificationStore", Held(storage))
 
 
 def a_request(number: int = 1, **changes: object) -> NewVerification:

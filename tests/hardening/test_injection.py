@@ -29,6 +29,7 @@ from tests.support.admin import ADMIN, ADMIN_LOGIN
 from tests.support.application_client import client_of
 from tests.support.documents import an_entry
 from tests.support.services import Hub, open_hub
+from tests.support.work_claims import finish_verification
 
 BASIC = {"Authorization": f"Basic {ADMIN_LOGIN}"}
 SAFE = "<>'\"=(){}!;&"
@@ -166,7 +167,7 @@ async def diagnosis(hub: Hub, client: httpx2.AsyncClient, text: str) -> httpx2.R
     (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
     last = VerificationTry(at=now, status=404, excerpt=text, reason=text)
     state = VerificationState.FAILED
-    await hub.storage.verifications.finish(found.id, state, last, kept_until=now)
+    await finish_verification(hub.storage, found.id, state, last, now)
     where = asked.headers["link"][1:].partition(">")[0]
     return await client.get(where, headers={"Accept": "text/html"})
 

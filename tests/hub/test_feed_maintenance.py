@@ -14,10 +14,11 @@ from hub.feed_maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import FeedId, FeedStatistics, NewFeed
+from storage.records import FeedId, FeedStatistics, NewFeed, WorkKind
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.storage_scene import Scene, fetch
+from tests.support.work_claims import claims_of, hold
 
 WORDS = WordList("plug")
 
@@ -60,7 +61,7 @@ async def test_feeds_are_maintained_once_a_day(
     storage: Storage, clock: ManualClock
 ) -> None:
     feed_id = await a_feed_of(storage, clock, "a", "https://b.example/page")
-    keeper = Maintenance(storage, clock, WORDS)
+    keeper = Maintenance(storage, clock, WORDS, claims_of(storage, clock))
 
     assert await keeper.round() == 1
     assert await keeper.round() == 0
@@ -82,7 +83,7 @@ async def test_subscribers_and_links_of_public_feeds_make_popular(
     assert feed is not None
     await Scene(storage).subscribe(feed)
 
-    keeper = Maintenance(storage, clock, None)
+    keeper = Maintenance(storage, clock, None, claims_of(storage, clock))
     await keeper.round()  # that of before finds who links in those of after
     clock.advance(24 * 3_600)
     await keeper.round()
@@ -98,7 +99,7 @@ async def test_a_feed_without_document_has_statistics_all_the_same(
     long_ago = clock.now() - timedelta(days=5)
     feed, _ = await storage.feeds.add(NewFeed(url="https://a.example/"), long_ago)
 
-    await Maintenance(storage, clock, WORDS).round()
+    await Maintenance(storage, clock, WORDS, claims_of(storage, clock)).round()
 
     assert await storage.feed_statistics.get(feed.id) == FeedStatistics(
         maintained_at=clock.now(), is_stale=True
@@ -110,7 +111,9 @@ async def test_many_feeds_are_maintained_in_several_rounds(
 ) -> None:
     for number in range(3 * PAGE):
         await a_feed_of(storage, clock, f"f{number}")
-    keeper = Maintenance(storage, clock, WORDS, feeds_a_round=2 * PAGE)
+    keeper = Maintenance(
+        storage, clock, WORDS, claims_of(storage, clock), feeds_a_round=2 * PAGE
+    )
 
     rounds = [await keeper.round() for _ in range(3)]
 
@@ -122,7 +125,7 @@ async def test_one_that_cannot_be_looked_at_keeps_no_other_waiting(
     storage: Storage, clock: ManualClock, is_known: bool
 ) -> None:
     odd = await a_feed_of(storage, clock, "a", "https://b.example/page")
-    keeper = Maintenance(storage, clock, WORDS)
+    keeper = Maintenance(storage, clock, WORDS, claims_of(storage, clock))
     if is_known:
         await keeper.round()
         clock.advance(24 * 3_600)
@@ -155,7 +158,9 @@ async def test_a_database_in_trouble_ends_the_round(
     )
 
     with pytest.raises(StorageError):
-        await Maintenance(cast("Storage", troubled), clock, None).round()
+        await Maintenance(
+            cast("Storage", troubled), clock, None, claims_of(storage, clock)
+        ).round()
 
 
 class Unreadable:
@@ -175,4 +180,45 @@ async def test_a_feed_that_is_purged_meanwhile_is_passed_over(
 ) -> None:
     meanwhile = SimpleNamespace(feeds=storage.feeds, feed_statistics=Slow())
 
-    assert await Maintenance(cast("Storage", meanwhile), clock, None).round() == 0
+    assert (
+        await Maintenance(
+            cast("Storage", meanwhile), clock, None, claims_of(storage, clock)
+        ).round()
+        == 0
+    )
+
+
+async def test_a_feed_that_another_node_is_at_is_maintained_by_that_one_alone(
+    storage: Storage, clock: ManualClock
+) -> None:
+    held = await a_feed_of(storage, clock, "a")
+    free = await a_feed_of(storage, clock, "b")
+
+    class Listed:
+        """Read before the other one claims it."""
+
+        async def due(self, now: datetime, limit: int) -> list[FeedId]:
+            return [held, free]
+
+        save, get = storage.feed_statistics.save, storage.feed_statistics.get
+        linking = storage.feed_statistics.linking
+
+    await hold(storage, WorkKind.STATISTICS, held, now=clock.now())
+    stores = {
+        name: getattr(storage, name) for name in ("feeds", "log", "subscriptions")
+    }
+    meanwhile = cast("Storage", SimpleNamespace(feed_statistics=Listed(), **stores))
+
+    claims = claims_of(storage, clock)
+    assert await Maintenance(meanwhile, clock, None, claims).round() == 1
+
+    assert await storage.feed_statistics.get(held) is None
+    assert await storage.feed_statistics.get(free) is not None
+
+
+async def test_a_node_whose_term_may_be_over_maintains_nothing(
+    storage: Storage, clock: ManualClock
+) -> None:
+    await a_feed_of(storage, clock, "a")
+    claims = claims_of(storage, clock, lambda: False)
+    assert await Maintenance(storage, clock, None, claims).round() == 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from hub.delivery.work_leases import LEASE_SECONDS
+from hub.runtime.work_leases import LEASE_SECONDS
 from tests.support.http_server import ServerAnswer
 from tests.support.stage import Stage, open_stage
 from tests.support.subscribers import Subscriber

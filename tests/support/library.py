@@ -33,6 +33,7 @@ from storage.records import (
 )
 from tests.support.documents import an_entry
 from tests.support.services import Hub
+from tests.support.work_claims import save_statistics
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 RETRIEVE = frozenset({TokenScope.RETRIEVE})
@@ -136,7 +137,7 @@ class Library:
             places=frozenset(),
             due=START + timedelta(days=9),
         )
-        await self.hub.storage.feed_statistics.save([write])
+        await save_statistics(self.hub.storage, write)
 
     async def _commit(
         self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()

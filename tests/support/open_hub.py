@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.publishing.local_topics import LocalTopics
+from hub.runtime.work_leases import WorkClaims
 from hub.services.open_hub_requests import WebSubService
 from hub.websub.callback_challenge import CallbackChallenges
 from hub.websub.intent_verification import IntentVerification
@@ -21,7 +22,7 @@ from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
 from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequest
 from storage.contract import Storage
-from storage.records import NewFeed, StoredFeed, Verification
+from storage.records import NewFeed, StoredFeed, Verification, WorkKind
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher, InlineParser
@@ -29,6 +30,7 @@ from tests.support.fake_network import FakeNetwork, agree
 from tests.support.fetch_targets import an_answer
 from tests.support.polled import a_limiter, take_no_time
 from tests.support.services import FakePoller
+from tests.support.work_claims import claims_of, hold
 
 HUB_URL = "https://hub.example/hub"
 TOPIC = "https://feeds.example/topic"
@@ -63,6 +65,7 @@ class OpenHubScene:
     topics: TopicAdmission
     questions: CallbackChallenges
     intents: IntentVerification
+    claims: WorkClaims
     verifier: VerificationLoop
     pings: PingQueue
     service: WebSubService
@@ -90,10 +93,16 @@ class OpenHubScene:
         for due in await self.storage.verifications.due(
             self.clock.now(), per_host=9, limit=9
         ):
-            await self.intents.verify(due)
+            await self.intents.verify(await self.hold(due))
         found = await self.storage.verifications.find(token)
         assert found is not None
         return found
+
+    async def hold(self, verification: Verification) -> Verification:
+        """Held, as the verifier hands it on."""
+        kind, now = WorkKind.VERIFICATIONS, self.clock.now()
+        lease_id = await hold(self.storage, kind, verification.id, now=now)
+        return replace(verification, lease_id=lease_id)
 
 
 def a_subscription_request(**changes: Any) -> SubscribeRequest:
@@ -129,7 +138,8 @@ async def open_hub_scene(
         intents = IntentVerification(
             storage, topics, questions, clock, accounts=accounts
         )
-        verifier = VerificationLoop(storage, intents, questions, clock)
+        claims = claims_of(storage, clock)
+        verifier = VerificationLoop(storage, intents, questions, clock, claims)
         pings = PingQueue(poller, clock)
         service = WebSubService(
             storage,
@@ -148,6 +158,7 @@ async def open_hub_scene(
             topics=topics,
             questions=questions,
             intents=intents,
+            claims=claims,
             verifier=verifier,
             pings=pings,
             service=service,

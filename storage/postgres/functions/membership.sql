@@ -32,6 +32,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
 -- Make everything due at once that no member holds.
+DELETE FROM claims WHERE incarnation NOT IN (SELECT incarnation FROM nodes);
 UPDATE chunks SET lease_id = 0, due = 0, incarnation = 0
     WHERE incarnation NOT IN (SELECT incarnation FROM nodes);
 UPDATE retries SET lease_id = 0, incarnation = 0, due = least(next_try, failing_since),

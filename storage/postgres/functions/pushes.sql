@@ -58,6 +58,11 @@ UPDATE pushes SET due = 0, until = (SELECT max(until) FROM push_callbacks
     WHERE feed_id = feed AND state = 'active') WHERE feed_id = feed;
 $$;
 
+CREATE OR REPLACE FUNCTION postpone_push(feed bigint, until bigint) RETURNS void
+LANGUAGE sql AS $$
+UPDATE pushes SET due = until WHERE feed_id = feed;
+$$;
+
 CREATE OR REPLACE FUNCTION ask_hub(
     feed bigint, given_way text, given_hub text, given_topic text, given_hash bytea,
     given_token text, given_secret text, now bigint, given_until bigint

@@ -74,6 +74,7 @@ UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = now,
     status = given_status, excerpt = given_excerpt, reason = given_reason,
     state = 'verified', secret = '', asker = '', kept_until = given_until
     WHERE id = wanted AND state IN ('pending', 'replaced');
+DELETE FROM claims WHERE kind = 'verifications' AND item = wanted;
 $$;
 
 CREATE OR REPLACE FUNCTION subscribe_confirmed(

@@ -13,7 +13,7 @@ from hub.core.delivery.first_delivery_outcomes import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries, Member, OpenChunk
 from hub.delivery.notifications import Notifications
-from hub.delivery.work_leases import LEASE_SECONDS, WorkLeases
+from hub.runtime.work_leases import LEASE_SECONDS, WorkLeases
 from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageFull
 from storage.records import ClaimedChunk, ClaimTerms, Record, SubscriptionId

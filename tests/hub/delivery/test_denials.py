@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,20 +15,28 @@ from hub.http.network_errors import NetworkError, Unreachable
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from storage.contract import Storage
 from storage.errors import StorageError, StorageFull
-from storage.records import Subscription, SubscriptionId, SubscriptionState
+from storage.records import (
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+    WorkKind,
+)
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
+from tests.support.work_claims import claims_of
 
 
 class EndingSubscriptions:
-    """The two methods of the store that are used."""
+    """The methods of two stores that are used."""
 
     def __init__(self) -> None:
         self.to_tell: dict[SubscriptionId, Subscription] = {}
         self.failure: Exception | None = None
         self.read_failures: list[StorageError] = []
+        self.of_others: set[SubscriptionId] = set()
+        self.released: set[SubscriptionId] = set()
 
     def end(self, number: int, host: str = "a.example") -> None:
         subscription = a_subscription(
@@ -38,30 +47,48 @@ class EndingSubscriptions:
         )
         self.to_tell[subscription.id] = subscription
 
-    async def ending(self, limit: int) -> list[Subscription]:
+    async def ending(self, now: datetime, limit: int) -> list[Subscription]:
         if self.read_failures:
             raise self.read_failures.pop()
         return list(self.to_tell.values())[:limit]
 
-    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
+    async def mark_denied(
+        self, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> frozenset[SubscriptionId]:
         if self.failure is not None:
             raise self.failure
         for each in ids:
             del self.to_tell[each]
+        return frozenset(ids)
+
+    async def claim(
+        self, kind: WorkKind, ids: Sequence[SubscriptionId], **terms: object
+    ) -> frozenset[SubscriptionId]:
+        return frozenset(ids).difference(self.of_others)
+
+    async def release(
+        self, kind: WorkKind, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> None:
+        self.released.update(ids)
 
 
 class Scene:
-    def __init__(self) -> None:
+    def __init__(self, *, is_trusted: bool = True) -> None:
         self.clock = ManualClock()
         self.store = EndingSubscriptions()
         self.callbacks = FakeNetwork()
-        storage = type("OnlySubscriptions", (), {"subscriptions": self.store})()
+        stores = {"subscriptions": self.store, "claims": self.store}
+        storage = cast("Storage", type("OnlyThese", (), stores)())
         self.waits: list[float] = []
         self.limiter = HostLimiter(
             self.clock, lambda host: host == "127.0.0.1", sleep=self.sleep
         )
         self.denials = Denials(
-            cast("Storage", storage), self.callbacks, self.clock, self.limiter
+            storage,
+            self.callbacks,
+            self.clock,
+            self.limiter,
+            claims_of(storage, self.clock, lambda: is_trusted),
         )
 
     async def sleep(self, seconds: float) -> None:
@@ -183,3 +210,31 @@ async def test_a_denial_waits_for_its_turn_behind_a_question() -> None:
     await scene.denials.tell()
     assert scene.waits == [1.0]
     assert len(scene.callbacks.requests) == 1
+
+
+async def test_what_another_node_is_at_is_said_by_that_one_alone() -> None:
+    scene = Scene()
+    scene.store.end(1)
+    scene.store.end(2, host="b.example")
+    scene.store.of_others = {SubscriptionId(1)}
+
+    assert await scene.after(0) == 1
+
+    assert [*scene.store.to_tell] == [1]
+    assert scene.store.released == set()
+
+
+async def test_what_is_to_be_said_again_is_given_back_until_then() -> None:
+    scene = Scene()
+    scene.callbacks.answer_with(500)
+    scene.store.end(1)
+
+    assert await scene.after(0) == 1
+
+    assert scene.store.released == {1}
+
+
+async def test_a_node_whose_term_may_be_over_says_nothing() -> None:
+    scene = Scene(is_trusted=False)
+    scene.store.end(1)
+    assert await scene.after(0) == 0

@@ -30,12 +30,14 @@ from storage.records import (
     RecordWrite,
     Subscription,
     SubscriptionId,
+    WorkKind,
 )
 from storage.sqlite.operations import SqliteStorage
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork
 from tests.support.waiting import eventually
+from tests.support.work_claims import HOLD, claims_of, hold
 
 DAY = timedelta(days=1)
 
@@ -96,6 +98,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
             clock,
             "https://hub.example/hub",
             NotificationCounter(),
+            claims_of(storage, clock),
         )
         yield Scene(storage, clock, callback, digests, subscription)
     finally:
@@ -268,7 +271,7 @@ class HaltsMeanwhile:
     def __init__(
         self, store: DigestStore, halt: Callable[[], Awaitable[None]] | None
     ) -> None:
-        self.set = store.set
+        self.settle = store.settle
         self._halt = halt
         self._store = store
 
@@ -288,10 +291,12 @@ class FailsFor:
         self.failing = failing
         self._store = store
 
-    async def set(self, subscription: SubscriptionId, due: datetime | None) -> None:
+    async def settle(
+        self, subscription: SubscriptionId, due: datetime, *, lease_id: int
+    ) -> bool:
         if subscription == self.failing:
             raise StorageError("the disk is full")
-        await self._store.set(subscription, due)
+        return await self._store.settle(subscription, due, lease_id=lease_id)
 
 
 @pytest.mark.parametrize(("tells", "shown"), [(True, ["hidden"]), (False, [])])
@@ -315,6 +320,7 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
         scene.clock,
         "https://hub.example/hub",
         NotificationCounter(),
+        claims_of(scene.storage, scene.clock),
         tells_unlisted=tells,
     )
 
@@ -323,3 +329,34 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
     [request] = scene.callback.requests
     told = json.loads(request.body or b"")["items"]
     assert [each["title"] for each in told] == shown
+
+
+async def test_one_that_another_node_is_at_is_sent_by_that_one_alone(
+    scene: Scene,
+) -> None:
+    id, now = scene.subscription.id, scene.clock.now()
+
+    async def claim_elsewhere() -> None:
+        await hold(scene.storage, WorkKind.DIGESTS, id, now=now)
+
+    store = HaltsMeanwhile(scene.storage.digests, claim_elsewhere)
+    scene.storage.digests = store  # type: ignore[misc,assignment]
+
+    assert await scene.digests.send_due() == 0
+
+    assert scene.callback.requests == []
+    await scene.storage.claims.release(WorkKind.DIGESTS, [id], lease_id=HOLD)
+    assert await scene.digests.send_due() == 1
+
+
+async def test_a_node_whose_term_may_be_over_sends_none(scene: Scene) -> None:
+    digests = Digests(
+        scene.storage,
+        scene.callback,
+        scene.clock,
+        "https://hub.example/hub",
+        NotificationCounter(),
+        claims_of(scene.storage, scene.clock, lambda: False),
+    )
+    assert await digests.send_due() == 0
+    assert scene.callback.requests == []

@@ -16,7 +16,7 @@ from hub.delivery.catch_ups import CatchUpRequests, CatchUps
 from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster
-from hub.delivery.work_leases import WorkLeases
+from hub.runtime.work_leases import WorkLeases
 from storage.contract import DeliveryStore, LogStore, Storage
 from storage.records import (
     ClaimedChunk,

@@ -10,8 +10,8 @@ from typing import cast
 from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps, RetryingSubscriptions
-from hub.delivery.work_leases import WorkLeases
 from hub.runtime.background import DrainingTaskGroup
+from hub.runtime.work_leases import WorkLeases
 from storage.contract import DeliveryStore
 from storage.errors import StorageError, StorageFull
 from storage.records import ClaimTerms, Position, RetryingSubscription, SubscriptionId

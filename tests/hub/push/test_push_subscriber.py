@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,11 +18,12 @@ from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import LEASE
 from hub.core.schedule.poll_period import Plan, PollingRules, plan
-from hub.http import Purpose
+from hub.http import Purpose, Request
 from hub.http.network_errors import Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
+from hub.push import push_subscriber
 from hub.push.push_subscriber import (
     NOT_CONFIRMED,
     HubRequests,
@@ -30,6 +31,7 @@ from hub.push.push_subscriber import (
     PushSubscriber,
 )
 from hub.push.received_pushes import BodyReservation, ReceivedPush
+from hub.runtime.work_leases import WORK_SECONDS
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import Gone
 from protocols.websub.subscribing import HubQuestion
@@ -46,12 +48,14 @@ from storage.records import (
     PushWay,
     PushWrite,
     StoredFeed,
+    WorkKind,
 )
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork, answered
 from tests.support.storage_scene import fetch
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, in_background
+from tests.support.work_claims import HOLD, claims_of, hold
 
 HUB = "https://hub.exempt/"
 PACED = "https://hub.example/"
@@ -161,6 +165,7 @@ class TroubledAtFirst:
 
     def __init__(self, storage: Storage) -> None:
         self.feeds = storage.feeds
+        self.claims = storage.claims
         self.pushes = self
         self._real = storage.pushes
         self.is_well = False
@@ -176,7 +181,12 @@ class TroubledAtFirst:
 
 
 def build_scene(
-    storage: Storage, clock: ManualClock, hub: FakeNetwork, *, is_on: bool
+    storage: Storage,
+    clock: ManualClock,
+    hub: FakeNetwork,
+    *,
+    is_on: bool,
+    is_trusted: Callable[[], bool] = lambda: True,
 ) -> Scene:
     woken: list[bool] = []
     hosts = HubLimiter(partial(hub.is_exempt, purpose=Purpose.HUB))
@@ -194,6 +204,7 @@ def build_scene(
         PollResumer(storage, normal_plan, lambda: woken.append(True)),
         clock,
         Random(1),
+        claims_of(storage, clock, is_trusted),
         is_on=is_on,
     )
     service = PushCallbackService(
@@ -566,3 +577,53 @@ async def test_a_start_alone_asks_nobody(scene: Scene) -> None:
     await scene.confirm(feed)
     await scene.storage.pushes.switch(is_on=True)
     assert await scene.storage.pushes.due(scene.clock.now(), limit=9) == []
+
+
+async def test_a_hub_that_another_node_is_asking_is_asked_by_that_one_alone(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    (listed,) = await scene.storage.pushes.due(scene.clock.now(), limit=9)
+    await hold(scene.storage, WorkKind.PUSHES, feed.id, now=scene.clock.now())
+
+    await scene.subscriber.settle(listed)
+
+    assert scene.hub.requests == []
+    await scene.storage.claims.release(WorkKind.PUSHES, [feed.id], lease_id=HOLD)
+    await scene.settle()
+    assert scene.hub.modes == ["subscribe"]
+    await scene.subscriber.settle(listed)  # as it was, and is not any more
+    assert scene.hub.modes == ["subscribe"]
+
+
+async def test_who_has_lost_a_push_takes_no_further_step(scene: Scene) -> None:
+    """Its lease was over while it asked, and another node has taken the push."""
+    feed = await scene.add_feed()
+
+    async def answer(request: Request) -> int:
+        late = scene.clock.now() + timedelta(seconds=WORK_SECONDS)
+        await hold(scene.storage, WorkKind.PUSHES, feed.id, now=late)
+        return 500
+
+    scene.hub.answer_with(answer)
+    await scene.settle()
+
+    assert len(scene.hub.requests) == 1
+    found = await scene.upstream(feed)
+    assert (found.failures, len(found.callbacks)) == (0, 1)
+
+
+async def test_a_node_whose_term_may_be_over_asks_no_hub(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.add_feed()
+    monkeypatch.setattr(push_subscriber, "POLL_SECONDS", 0.01)
+    is_trusted = False
+    of_node = build_scene(
+        scene.storage, scene.clock, scene.hub, is_on=True, is_trusted=lambda: is_trusted
+    )
+    async with in_background(of_node.subscriber.run):
+        await asyncio.sleep(0.05)
+        assert scene.hub.requests == []
+        is_trusted = True
+        await eventually(lambda: scene.hub.modes == ["subscribe"])

@@ -30,6 +30,7 @@ from storage.records import (
 )
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
+from tests.support.work_claims import save_statistics
 
 
 @pytest.fixture
@@ -86,16 +87,15 @@ async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> 
     [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
     at = hub.clock.now()
     statistics = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.9)
-    await hub.storage.feed_statistics.save(
-        [
-            FeedStatisticsWrite(
-                feed_id=feed.id,
-                statistics=statistics,
-                site="",
-                places=frozenset(),
-                due=at,
-            )
-        ]
+    await save_statistics(
+        hub.storage,
+        FeedStatisticsWrite(
+            feed_id=feed.id,
+            statistics=statistics,
+            site="",
+            places=frozenset(),
+            due=at,
+        ),
     )
     assert await found_by(search, me, "word porn:ok popularity:<1") == []
     assert len(await found_by(search, me, "word porn:ok popularity:>1")) == 30

@@ -33,6 +33,7 @@ from storage.records import (
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.storage_scene import fetch
+from tests.support.work_claims import ask_hub, leave_hub
 
 TOPIC, OTHER = "https://feed.example/", "https://other.example/"
 SECRET = "the secret"
@@ -115,7 +116,8 @@ class Game:
         if await self.storage.pushes.find(name) is not None:
             return
         now = self.clock.now()
-        await self.storage.pushes.ask(
+        await ask_hub(
+            self.storage,
             NewPushCallback(
                 feed_id=self.feed.id,
                 way=PushWay.WEBSUB,
@@ -125,15 +127,14 @@ class Game:
                 secret=SECRET,
                 asked_at=now,
                 until=now + CONFIRMED_WITHIN,
-            )
+            ),
         )
 
     async def leave(self, name: str) -> None:
         callback = await self.storage.pushes.find(name)
         if callback is not None:
-            await self.storage.pushes.leave(
-                callback, self.clock.now() + CONFIRMED_WITHIN
-            )
+            until = self.clock.now() + CONFIRMED_WITHIN
+            await leave_hub(self.storage, callback, until)
 
     async def wait(self, hours: int) -> None:
         self.clock.advance(hours * 900.0)

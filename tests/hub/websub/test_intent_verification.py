@@ -102,7 +102,7 @@ async def test_a_callback_that_does_not_answer_is_asked_three_times(
         for each in await scene.storage.verifications.due(
             scene.clock.now(), per_host=1, limit=1
         ):
-            await scene.intents.verify(each)
+            await scene.intents.verify(await scene.hold(each))
             done = each
         assert len(scene.callbacks.requests) == asked
     assert await scene.storage.verifications.next_due() is None
@@ -122,7 +122,7 @@ async def test_a_confirmed_unsubscription_ends_it_without_a_denial(
     done = await scene.unsubscribe()
     assert done.state is VerificationState.VERIFIED
     assert await subscribed(scene) is None
-    assert await scene.storage.subscriptions.ending(9) == []
+    assert await scene.storage.subscriptions.ending(scene.clock.now(), 9) == []
     assert "hub.lease_seconds" not in scene.callbacks.queries[-1]
 
 

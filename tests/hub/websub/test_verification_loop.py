@@ -3,18 +3,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.http import Request
 from hub.http.network_errors import Unreachable
 from hub.websub import verification_loop as verifier_module
 from hub.websub.topic_admission import TopicBusy
 from storage.errors import StorageFull, WriteFailed
-from storage.records import Verification, VerificationState
+from storage.records import Verification, VerificationState, WorkKind
 from tests.support.fake_network import Scripted, agree
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 from tests.support.waiting import eventually, in_background
+from tests.support.work_claims import hold
 
 
 @asynccontextmanager
@@ -165,3 +168,57 @@ async def test_a_retry_comes_when_it_is_due(
         await asyncio.sleep(0.1)
         scene.clock.advance(10)
         await eventually(lambda: len(scene.callbacks.requests) == 2)
+
+
+async def test_a_request_that_another_node_is_at_is_asked_by_that_one_alone(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    token = await request(scene, 1, "reader.exempt")
+    listed = scene.storage.verifications.due
+
+    async def due(*arguments: Any, **more: Any) -> list[Verification]:
+        """Read before the other one claims it."""
+        found = await listed(*arguments, **more)
+        ids = [each.id for each in found]
+        if not scene.callbacks.requests and ids:
+            await hold(
+                scene.storage, WorkKind.VERIFICATIONS, *ids, now=scene.clock.now()
+            )
+        return found
+
+    monkeypatch.setattr(scene.storage.verifications, "due", due)
+    async with running(scene):
+        await request(scene, 2, "other.exempt")
+        await asyncio.sleep(0.1)
+        assert scene.callbacks.requests == []
+    found = await scene.storage.verifications.find(token)
+    assert found is not None
+    assert found.attempts == 0
+
+
+async def test_a_node_whose_term_may_be_over_asks_nobody(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    is_trusted = False
+    monkeypatch.setattr(scene.claims, "are_trusted", lambda: is_trusted)
+    await request(scene, 1)
+    async with running(scene):
+        await asyncio.sleep(0.1)
+        assert scene.callbacks.requests == []
+        is_trusted = True
+        await eventually(lambda: len(scene.callbacks.requests) == 1)
+
+
+async def test_what_took_longer_than_its_lease_is_told_as_lost(
+    scene: OpenHubScene,
+) -> None:
+    token = await request(scene, 1)
+    (asked,) = await scene.storage.verifications.due(
+        scene.clock.now(), per_host=1, limit=1
+    )
+    with capture_logs() as lines:
+        await scene.intents.verify(asked)  # which nobody has claimed
+    assert [each["event"] for each in lines] == ["verification_lost"]
+    assert await state(scene, token) is VerificationState.PENDING

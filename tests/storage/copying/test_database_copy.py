@@ -23,7 +23,7 @@ from tests.support.filled_database import FIRST, HEAD, ROWS, make_filled
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import Scene
 
-OWN = {"meta", "search_state", "disk_samples", "search_queue", "searched"}
+OWN = {"meta", "search_state", "disk_samples", "search_queue", "searched", "claims"}
 DERIVED = {
     *("feed_counts", "public_count", "subscription_counts", "pending_counts"),
     *("listings", "listing_counts", "feed_audience"),

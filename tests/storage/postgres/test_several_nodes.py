@@ -43,6 +43,7 @@ from storage.records import (
     TrackQuery,
     VerificationMode,
     VerificationTry,
+    WorkKind,
 )
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import START, Scene, all_of, at, fetch
@@ -93,6 +94,7 @@ class Nodes:
         """As time does, for leases that nobody renews."""
         self.execute("UPDATE chunks SET due = lease_time(0)")
         self.execute("UPDATE retries SET leased_until = lease_time(0)")
+        self.execute("UPDATE claims SET until = lease_time(0)")
 
 
 @pytest.fixture
@@ -318,7 +320,7 @@ async def test_what_is_due_is_listed_to_the_owner_of_its_shard_only(
 
     async def lists(storage: PostgresStorage) -> list[list[str]]:
         digests = await storage.digests.due(FAST, 99)
-        ending = await storage.subscriptions.ending(99)
+        ending = await storage.subscriptions.ending(FAST, 99)
         asked = await storage.verifications.due(FAST, per_host=9, limit=99)
         statistics = await storage.feed_statistics.due(FAST, 99)
         feeds = await storage.feeds.several(statistics)
@@ -358,16 +360,127 @@ async def test_outcomes_of_who_was_removed_are_refused(nodes: Nodes) -> None:
     tried = VerificationTry(at=START, status=500, reason="answered 500")
     storage = removed.storage
     for call in (
-        storage.verifications.retry(asked.id, tried, FAST),
-        storage.subscriptions.mark_denied([ended.id]),
+        storage.claims.claim(
+            WorkKind.DENIALS, [ended.id], lease_id=1, seconds=60, now=FAST
+        ),
+        storage.claims.release(WorkKind.DENIALS, [ended.id], lease_id=1),
+        storage.verifications.retry(asked.id, tried, FAST, lease_id=1),
+        storage.subscriptions.mark_denied([ended.id], lease_id=1),
         storage.digests.set(subscription.id, START),
-        storage.feed_statistics.save([]),
-        storage.pushes.forget(feed.id),
+        storage.digests.settle(subscription.id, START, lease_id=1),
+        storage.feed_statistics.save([], lease_id=1),
+        storage.pushes.forget(feed.id, lease_id=1),
         storage.log.commit(fetch(feed)),
         storage.feeds.defer([(feed.id, FAST)]),
     ):
         with pytest.raises(TermEnded):
             await call
+
+
+# --- claims ---
+
+
+async def asked_of_both(nodes: Nodes) -> tuple[Member, Member, int]:
+    """Two nodes that have divided the shards, and a request that is due; it is listed
+    to the first of them."""
+    one, other = await nodes.join("one"), await nodes.join("other")
+    await share(nodes, one, other)
+    await ask(one, "https://a.example/hook")
+    if not await due(one):
+        one, other = other, one
+    (asked,) = await due(one)
+    return one, other, asked
+
+
+async def due(member: Member) -> list[int]:
+    found = await member.storage.verifications.due(FAST, per_host=9, limit=9)
+    return [each.id for each in found]
+
+
+async def claim(member: Member, id: int, lease_id: int, now: datetime = FAST) -> bool:
+    held = await member.storage.claims.claim(
+        WorkKind.VERIFICATIONS, [id], lease_id=lease_id, seconds=60, now=now
+    )
+    return id in held
+
+
+async def fail(member: Member, id: int, lease_id: int) -> bool:
+    tried = VerificationTry(at=START, status=500, reason="answered 500")
+    later = datetime(2101, 1, 1, tzinfo=UTC)
+    return await member.storage.verifications.retry(id, tried, later, lease_id=lease_id)
+
+
+async def test_who_drains_a_shard_and_who_gets_it_do_nothing_twice(
+    nodes: Nodes,
+) -> None:
+    former, owner, asked = await asked_of_both(nodes)
+    assert await claim(former, asked, 1)
+    nodes.execute(
+        "UPDATE shards SET incarnation = (SELECT incarnation FROM nodes"
+        " WHERE name = %s) WHERE kind = 'callbacks'",
+        owner.term.name,
+    )
+
+    assert await due(owner) == []
+    assert not await claim(owner, asked, 2)
+    assert await fail(former, asked, 1)
+    assert not await claim(owner, asked, 2), "it is not due any more"
+    assert not await fail(owner, asked, 2)
+    found = await owner.storage.verifications.find("https://a.example/hook")
+    assert found is not None
+    assert found.attempts == 1
+
+
+async def test_of_two_that_claim_at_once_one_gets_it(nodes: Nodes) -> None:
+    one, other, asked = await asked_of_both(nodes)
+    claims = [
+        claim(each, asked, number) for number, each in enumerate([one, other] * 4, 1)
+    ]
+    assert sorted(await asyncio.gather(*claims)) == [False] * 7 + [True]
+
+
+async def test_what_a_stuck_node_holds_is_free_once_its_lease_is_over(
+    nodes: Nodes,
+) -> None:
+    stuck, other, asked = await asked_of_both(nodes)
+    assert await claim(stuck, asked, 1, SLOW)
+    assert not await claim(other, asked, 2, FAST), "no hub's clock ends a lease"
+
+    nodes.let_leases_end()
+
+    assert await due(stuck) == [asked]
+    assert await claim(other, asked, 2)
+    assert not await fail(stuck, asked, 1)
+    assert await fail(other, asked, 2)
+
+
+async def test_what_a_removed_node_held_is_free_at_once(nodes: Nodes) -> None:
+    removed, other, asked = await asked_of_both(nodes)
+    assert await claim(removed, asked, 1)
+    nodes.end_term(removed.term.name)
+    await other.renew()
+
+    assert await due(other) == [asked]
+    assert await claim(other, asked, 2)
+    with pytest.raises(TermEnded):
+        await fail(removed, asked, 1)
+
+
+async def test_who_claims_waits_for_an_outcome_that_is_under_way(
+    nodes: Nodes,
+) -> None:
+    one, other, asked = await asked_of_both(nodes)
+    assert await claim(one, asked, 1)
+    nodes.let_leases_end()
+    with nodes.connect() as connection, connection.transaction():
+        connection.execute(
+            "SELECT end_claims('verifications', ARRAY[%s::bigint], 1, 0)", (asked,)
+        )
+        connection.execute("UPDATE verifications SET due = NULL")
+        claiming = asyncio.create_task(claim(other, asked, 2))
+        await asyncio.wait([claiming], timeout=0.1)
+        assert not claiming.done()
+    assert not await claiming
 
 
 # --- the control log ---

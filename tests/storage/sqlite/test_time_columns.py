@@ -28,7 +28,7 @@ NO_TIMES = frozenset(
     by_topic change changes checked_at content count day days deleted docid
     done entry_id exhausted failed forgotten
     failures feed_id feeds first first_id free_bytes from_position head id incarnation
-    inherits_language is_active is_admin is_copy is_doubted is_link kept
+    inherits_language is_active is_admin is_copy is_doubted is_link item kept
     is_moved is_next is_paused is_stale is_superseded is_turned last last_id
     last_position
     last_status lease_id lease_seconds level milliseconds missed_first

@@ -21,6 +21,7 @@ class MemoryMembership:
         self._incarnation = 0
 
     async def join(self, node: NewNode) -> NodeTerm:
+        self._state.claims.clear()
         for chunk in self._state.chunks.values():
             chunk.lease_id, chunk.due = 0, _START
         for each in self._state.retries.values():

@@ -38,6 +38,7 @@ from storage.records import (
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
+    WorkKind,
 )
 from storage.sqlite.log_appends import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
@@ -144,12 +145,28 @@ class State:
     node: int = 0  # whose handle it is
     lanes: dict[int, tuple[int, Flushed]] = field(default_factory=dict)
     """By node, the number of its last flush and what came of it."""
+    claims: dict[tuple[WorkKind, int], tuple[int, datetime]] = field(
+        default_factory=dict
+    )
+    """Under which lease something is held, and until when."""
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 
     def tell(self, event: ControlEvent) -> None:
         for each in self.watching:
             each(event)
+
+    def holds(self, kind: WorkKind, item: int, now: datetime) -> bool:
+        """Whether anybody does."""
+        _, until = self.claims.get((kind, item), (0, now))
+        return until > now
+
+    def end_claim(self, kind: WorkKind, item: int, lease_id: int) -> bool:
+        """End it if it is held under this lease; returns whether it was."""
+        is_held = self.claims.get((kind, item), (0,))[0] == lease_id != 0
+        if is_held:
+            del self.claims[kind, item]
+        return is_held
 
     def next_id(self, kind: str) -> int:
         self.last_ids[kind] = self.last_ids.get(kind, 0) + 1

@@ -21,6 +21,7 @@ from storage.records import (
 
 from .audit import MemoryAudit
 from .bulk_plans import MemoryBulkPlans
+from .claims import MemoryClaims
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
 from .events import MemoryEvents
@@ -76,6 +77,7 @@ class MemoryStorage:
         self.tokens = MemoryTokens()
         self.sessions = MemorySessions(self.tokens)
         self.verifications = MemoryVerifications(self._state)
+        self.claims = MemoryClaims(self._state, self.verifications)
         self.audit = MemoryAudit()
         self.series = MemorySeries()
         self.playground = MemoryPlayground()

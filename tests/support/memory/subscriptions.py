@@ -26,6 +26,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionsEnded,
     SubscriptionState,
+    WorkKind,
 )
 from storage.subscription_filter import keeps_document
 
@@ -252,18 +253,27 @@ class MemorySubscriptions:
         self._state.tell(PauseChanged(subscription_id, is_paused=False))
         return True
 
-    async def ending(self, limit: int) -> list[Subscription]:
+    async def ending(self, now: datetime, limit: int) -> list[Subscription]:
         return [
             each
             for each in self._state.subscriptions.values()
             if each.state is SubscriptionState.ENDING
+            and not self._state.holds(WorkKind.DENIALS, each.id, now)
         ][:limit]
 
-    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
-        for each in ids:
+    async def mark_denied(
+        self, ids: Sequence[SubscriptionId], *, lease_id: int
+    ) -> frozenset[SubscriptionId]:
+        held = frozenset(
+            each
+            for each in ids
+            if self._state.end_claim(WorkKind.DENIALS, each, lease_id)
+        )
+        for each in held:
             known = self._state.subscriptions.get(each)
             if known is not None and known.state is SubscriptionState.ENDING:
                 self._put(replace(known, state=SubscriptionState.ENDED))
+        return held
 
     async def forget_secrets(self, now: datetime, limit: int) -> int:
         over = sorted(

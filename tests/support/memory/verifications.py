@@ -20,6 +20,7 @@ from storage.records import (
     VerificationMode,
     VerificationState,
     VerificationTry,
+    WorkKind,
 )
 
 from .feeds import MemoryFeeds
@@ -110,29 +111,53 @@ class MemoryVerifications:
         without: Collection[int] = (),
         without_hosts: Collection[str] = (),
     ) -> list[Verification]:
-        keys: set[tuple[int, str, str]] = set()
-        found: list[tuple[datetime, int, ModelVerification]] = []
-        for each in self._pending():
-            is_due = _due(each) <= milliseconds(now)
-            has_turn = each.stored.id not in without and each.host not in without_hosts
-            if each.key not in keys and is_due and has_turn:
-                found.append((_due(each), each.stored.id, each))
-            keys.add(each.key)
+        found = [
+            each
+            for each in self.listed(now)
+            if each.stored.id not in without and each.host not in without_hosts
+        ]
         hosts: Counter[str] = Counter()
         chosen = []
-        for _, _, each in sorted(found, key=lambda one: one[:2]):
+        for each in sorted(found, key=lambda one: (_due(one), one.stored.id)):
             hosts[each.host] += 1
             if hosts[each.host] <= per_host:
                 chosen.append(each.stored)
         return chosen[:limit]
 
+    def listed(self, now: datetime) -> list[ModelVerification]:
+        """The oldest pending ones of their keys, that are due and of whose key none is
+        claimed."""
+        keys = {
+            each.key
+            for number, each in self._all.items()
+            if self._state.holds(WorkKind.VERIFICATIONS, number, now)
+        }
+        found = []
+        for each in self._pending():
+            if each.key not in keys and _due(each) <= milliseconds(now):
+                found.append(each)
+            keys.add(each.key)
+        return found
+
+    def _ends(self, verification_id: int, lease_id: int) -> bool:
+        kind = WorkKind.VERIFICATIONS
+        return self._state.end_claim(kind, verification_id, lease_id)
+
     async def next_due(self) -> datetime | None:
         return min(map(_due, self._pending()), default=None)
 
     async def retry(
-        self, verification_id: int, last: VerificationTry, due: datetime
-    ) -> None:
+        self,
+        verification_id: int,
+        last: VerificationTry,
+        due: datetime,
+        *,
+        lease_id: int,
+    ) -> bool:
+        if not self._ends(verification_id, lease_id):
+            return False
         self._try(verification_id, last, due=milliseconds(due))
+        return True
 
     async def finish(
         self,
@@ -141,9 +166,13 @@ class MemoryVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
+        if not self._ends(verification_id, lease_id):
+            return False
         if self._try(verification_id, last, due=None, state=state, secret=""):
             self._all[verification_id].kept_until = milliseconds(kept_until)
+        return True
 
     async def subscribe(
         self,
@@ -152,12 +181,17 @@ class MemoryVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
+        kind = WorkKind.VERIFICATIONS
+        if self._state.claims.get((kind, verification_id), (0,))[0] != lease_id:
+            return False
         feed = await self._feeds.get(new.feed_id)
         if feed is None or feed.state is FeedState.REMOVED:
             raise NotFound("feed", new.feed_id)
         await self._subscriptions.add(new, last.at)
         self._confirm(verification_id, last, kept_until)
+        return self._ends(verification_id, lease_id)
 
     async def unsubscribe(
         self,
@@ -166,11 +200,15 @@ class MemoryVerifications:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+        lease_id: int,
+    ) -> bool:
+        if not self._ends(verification_id, lease_id):
+            return False
         await self._subscriptions.end(
             subscription_id, "unsubscribed", last.at, tell=False
         )
         self._confirm(verification_id, last, kept_until)
+        return True
 
     def _confirm(
         self, verification_id: int, last: VerificationTry, kept_until: datetime

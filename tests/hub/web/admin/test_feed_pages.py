@@ -36,6 +36,7 @@ from tests.support.operator_browser import (
 )
 from tests.support.services import PAGE, Hub
 from tests.support.storage_scene import Scene, fetch, record, stored_at
+from tests.support.work_claims import ask_hub
 
 SITE = "https://example.org"
 
@@ -128,7 +129,8 @@ async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     await hub.storage.log.commit(commit)
     [row] = rows(await browser.open("/admin/feeds"))
     assert row[4:7] == ["4", "6", ""]
-    await hub.storage.pushes.ask(
+    await ask_hub(
+        hub.storage,
         NewPushCallback(
             feed_id=feed.id,
             way=PushWay.WEBSUB,
@@ -138,7 +140,7 @@ async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
             secret="secret",
             asked_at=now,
             until=now + day,
-        )
+        ),
     )
     callback = await hub.storage.pushes.find("token")
     assert callback is not None

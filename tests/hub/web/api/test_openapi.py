@@ -36,6 +36,7 @@ from tests.support.live_hub import live_hub
 from tests.support.services import LIST, PAGE, Hub
 from tests.support.storage_scene import Scene, at
 from tests.support.waiting import in_background
+from tests.support.work_claims import finish_verification
 
 OF_BROWSERS = ("/admin", "/account", "/assets/")
 """The pages of operators and subscribers, of which programs have no use."""
@@ -501,7 +502,7 @@ async def test_diagnostics_are_as_described_before_and_after(
     (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
     last = VerificationTry(at=now, status=200, excerpt="challenge", reason="")
     verified = VerificationState.VERIFIED
-    await hub.storage.verifications.finish(found.id, verified, last, kept_until=now)
+    await finish_verification(hub.storage, found.id, verified, last, now)
     assert (await scene.subscribe_retrying(feed, "s")).callback in ASKED
     verified_now = await anybody.get(url)
     page = await anybody.get(url, headers={"accept": "text/html"})

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from storage.records import FeedStatistics, FeedStatisticsWrite
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.services import Hub
+from tests.support.work_claims import save_statistics
 
 CALLBACKS = ("https://you.example/one", "https://you.example:8443/Two?a=1")
 TOPICS = (
@@ -165,7 +166,7 @@ async def test_what_maintenance_found_out_is_found_and_shown(
     write = FeedStatisticsWrite(
         feed_id=feed.id, statistics=statistics, site="", places=frozenset(), due=at
     )
-    await hub.storage.feed_statistics.save([write])
+    await save_statistics(hub.storage, write)
 
     assert [topic for topic, _ in await found(ask, **search)] == expected
     listed = (await ask(hub_mode="list", detailed="true")).json()["subscriptions"]

@@ -17,6 +17,7 @@ from storage.records import (
     VerificationTry,
 )
 from tests.support.services import Hub
+from tests.support.work_claims import finish_verification
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 REQUEST = {
@@ -44,7 +45,7 @@ async def finish(hub: Hub, state: VerificationState, excerpt: str = "") -> Verif
     now = hub.clock.now()
     (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
     last = VerificationTry(at=now, status=404, excerpt=excerpt, reason="answered 404")
-    await hub.storage.verifications.finish(found.id, state, last, kept_until=now)
+    await finish_verification(hub.storage, found.id, state, last, now)
     return found
 
 

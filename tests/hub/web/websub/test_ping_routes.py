@@ -12,6 +12,7 @@ from hub.websub import ping_queue as pings_module
 from protocols.legacy_pings import MOST_BYTES
 from storage.records import FeedStatistics, FeedStatisticsWrite, NewFeed, StoredFeed
 from tests.support.services import Hub
+from tests.support.work_claims import save_statistics
 
 XML = {"Content-Type": "text/xml; charset=utf-8"}
 BLOG, FEED = "https://www.blog.example/", "https://blog.example/feed.xml"
@@ -28,8 +29,9 @@ async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") ->
     """As maintenance does when it has read the feeds' heads."""
     now = hub.clock.now()
     statistics = FeedStatistics(maintained_at=now, popularity=0.0, porn_rank=None)
-    await hub.storage.feed_statistics.save(
-        [
+    await save_statistics(
+        hub.storage,
+        *[
             FeedStatisticsWrite(
                 feed_id=each.id,
                 statistics=statistics,
@@ -38,7 +40,7 @@ async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") ->
                 due=now,
             )
             for each in feeds
-        ]
+        ],
     )
 
 

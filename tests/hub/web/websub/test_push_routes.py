@@ -28,6 +28,7 @@ from storage.records import (
 )
 from tests.support.services import Hub
 from tests.support.storage_scene import fetch
+from tests.support.work_claims import ask_hub, leave_hub
 
 TOPIC = "https://example.org/feed"
 SECRET = "the secret"
@@ -50,7 +51,8 @@ class Door:
     async def ask(self, name: str = "t", way: PushWay = PushWay.WEBSUB) -> PushCallback:
         """This hub asks another one to push the feed."""
         now = self.hub.clock.now()
-        await self.hub.storage.pushes.ask(
+        await ask_hub(
+            self.hub.storage,
             NewPushCallback(
                 feed_id=self.feed.id,
                 way=way,
@@ -60,7 +62,7 @@ class Door:
                 secret=SECRET,
                 asked_at=now,
                 until=now + CONFIRMED_WITHIN,
-            )
+            ),
         )
         return await self.callback(name)
 
@@ -147,7 +149,7 @@ async def test_an_end_is_confirmed_only_if_it_was_asked_for(door: Door) -> None:
     callback = await door.subscribe()
     assert (await door.question(mode="unsubscribe")).status_code == 404
     soon = door.hub.clock.now() + timedelta(hours=1)
-    await door.hub.storage.pushes.leave(callback, soon)
+    await leave_hub(door.hub.storage, callback, soon)
     assert (await door.question()).status_code == 404
     assert (await door.question(mode="unsubscribe")).content == b"a-challenge"
     assert await door.hub.storage.pushes.find("t") is None
@@ -168,7 +170,7 @@ async def test_a_denial_ends_it_for_a_week(door: Door) -> None:
 async def test_a_denial_of_what_is_ending_anyway_is_no_failure(door: Door) -> None:
     callback = await door.subscribe()
     soon = door.hub.clock.now() + timedelta(hours=1)
-    await door.hub.storage.pushes.leave(callback, soon)
+    await leave_hub(door.hub.storage, callback, soon)
     assert (await door.question(mode="denied")).status_code == 200
     assert (await door.upstream()).failures == 0
 
@@ -187,7 +189,7 @@ async def test_a_push_is_taken_while_the_lease_lasts(door: Door) -> None:
 async def test_of_a_callback_that_is_ending_nothing_is_read(door: Door) -> None:
     callback = await door.subscribe()
     soon = door.hub.clock.now() + timedelta(hours=1)
-    await door.hub.storage.pushes.leave(callback, soon)
+    await leave_hub(door.hub.storage, callback, soon)
     assert await door.push() == 202
     assert (await door.upstream()).push.hinted_at is None
     assert await door.counted(PushCount.DELIVERED) == 0

@@ -1,0 +1,121 @@
+"""Leases: a random id, and an end by the engine's clock.
+
+Those on chunks and retries are renewed. All else that is due is claimed for
+`WORK_SECONDS`, longer than it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from hub.runtime.clock import Clock
+from storage.contract import ClaimStore
+from storage.errors import StorageError
+from storage.records import ClaimTerms, WorkKind
+
+LEASE_SECONDS = 60.0
+"""Three times the longest request, so that progress renews a lease in time."""
+
+RENEWAL_SECONDS = LEASE_SECONDS / 3
+
+WORK_SECONDS: Final = 300.0
+"""Longer than anything takes that is claimed once it is due. What a node held whose
+term has ended is free at once."""
+
+
+class WorkLeases:
+    """``has_term``: whether this node is still a member as far as it can know; if not,
+    its leases may have been given to others."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random,
+        has_term: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._clock = clock
+        self._random = random
+        self.are_trusted = has_term
+
+    def new_id(self) -> int:
+        """A new random id; never 0, which stands for no lease."""
+        return self._random.getrandbits(62) | 1
+
+    def terms(self, limit: int) -> ClaimTerms:
+        """The terms on which up to ``limit`` pieces of work are claimed now."""
+        return ClaimTerms(
+            lease_id=self.new_id(),
+            seconds=LEASE_SECONDS,
+            now=self._clock.now(),
+            limit=limit,
+        )
+
+    def until(self) -> datetime:
+        """When a lease ends that is taken or renewed now."""
+        return self._clock.now() + timedelta(seconds=LEASE_SECONDS)
+
+    def expiry(self) -> float:
+        """The same end in monotonic seconds, which no clock change moves.
+
+        Call this before the lease is taken: by the engine's clock the lease ends no
+        earlier.
+        """
+        return self._clock.monotonic() + LEASE_SECONDS
+
+
+class WorkClaims:
+    """Claims what is due, for all parts of this node, before they begin it."""
+
+    def __init__(self, claims: ClaimStore, leases: WorkLeases) -> None:
+        self._store = claims
+        self._leases = leases
+        self.are_trusted = leases.are_trusted
+        self._unreleased: list[tuple[WorkKind, Sequence[int], int]] = []
+
+    async def may_begin(self) -> bool:
+        """Whether anything may be begun: not while this node's term may be over.
+
+        Ask before looking for what is due: what could not be given up before is given
+        up now. Raises `StorageError`.
+        """
+        is_trusted = self.are_trusted()
+        if is_trusted:
+            await self._release_all()
+        return is_trusted
+
+    async def claim(
+        self, kind: WorkKind, ids: Collection[int]
+    ) -> tuple[int, frozenset[int]]:
+        """Claim; returns a lease, and which of these are held under it and may be begun
+        now. Raises `StorageError`."""
+        terms = self._leases.terms(len(ids))
+        if not ids or not self.are_trusted():
+            return terms.lease_id, frozenset()
+        held = await self._store.claim(
+            kind, ids, lease_id=terms.lease_id, seconds=WORK_SECONDS, now=terms.now
+        )
+        if not self.are_trusted():  # the answer came late
+            await self.release(kind, [*held], terms.lease_id)
+            held = frozenset()
+        return terms.lease_id, held
+
+    async def release(self, kind: WorkKind, ids: Sequence[int], lease_id: int) -> None:
+        """Give up what is not done. If storage does not take that now, it is done
+        later."""
+        if ids:
+            self._unreleased.append((kind, ids, lease_id))
+            with suppress(StorageError):
+                await self._release_all()
+
+    async def _release_all(self) -> None:
+        while self._unreleased:
+            kind, ids, lease_id = last = self._unreleased.pop()
+            try:
+                await self._store.release(kind, ids, lease_id=lease_id)
+            except StorageError:
+                self._unreleased.append(last)
+                raise

@@ -1,0 +1,1 @@
+-- PostgreSQL drops a function that former programs called.
