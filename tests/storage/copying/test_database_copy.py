@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -15,10 +16,11 @@ import pytest
 from storage.copying import CopyStage, OnCopyProgress, copy_content
 from storage.copying.copied_tables import TABLES
 from storage.database_url import open_storage
-from storage.errors import CopyDiffers, DatabaseUnusable, StorageError
+from storage.errors import CopyDiffers, DatabaseUnusable, StorageError, StorageFull
 from storage.postgres.polling_state import NUMBERS
 from storage.secrets import key_path
 from storage.sqlite.schema import run_pending
+from tests.support.failing_disk import failing_disk
 from tests.support.filled_database import FIRST, HEAD, ROWS, make_filled
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import Scene
@@ -284,6 +286,57 @@ async def test_a_lost_connection_breaks_a_copy_off_and_it_goes_on(
 
     assert not isinstance(raised.value, DatabaseUnusable)
     assert content(back) == content(filled)
+
+
+async def test_a_full_disk_breaks_a_copy_off_and_it_goes_on(
+    filled: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "copy.db"
+    with failing_disk() as disk:
+
+        def fill(stage: CopyStage, done: int, total: int) -> None:
+            if stage is CopyStage.COPYING and done > total / 2:
+                disk.error = errno.ENOSPC
+
+        with pytest.raises(StorageFull, match="disk is full"):
+            await copy(filled, target, fill)
+    await copy(filled, target)
+
+    assert content(target) == content(filled)
+
+
+async def test_so_does_a_full_disk_of_a_server(
+    filled: Path, location: str, tmp_path: Path
+) -> None:
+    """What the server says then is said by a condition of a table."""
+
+    def change(*statements: LiteralString) -> None:
+        with psycopg.connect(location, autocommit=True) as connection:
+            for each in statements:
+                connection.execute(each)
+
+    def fill(stage: CopyStage, done: int, total: int) -> None:
+        if stage is CopyStage.COPYING:
+            change(_NO_SPACE, _UNFILL, _FILL)
+
+    with pytest.raises(StorageFull, match="No space left on device"):
+        await copy(filled, location, fill)
+    change(_UNFILL, "DROP FUNCTION fail")
+    await copy(filled, location)
+    back = tmp_path / "back.db"
+    await copy(location, back)
+
+    assert content(back) == content(filled)
+
+
+_FILL = "ALTER TABLE records ADD CONSTRAINT no_space CHECK (fail())"
+_UNFILL = "ALTER TABLE records DROP CONSTRAINT IF EXISTS no_space"
+_NO_SPACE = """
+CREATE OR REPLACE FUNCTION fail() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full';
+END $$
+"""
 
 
 @pytest.mark.parametrize(
