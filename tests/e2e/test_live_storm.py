@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from hub.main import raise_limit
+from tests.support.chosen_engine import CHOSEN, Engine
 from tests.support.event_stream import request_events
 from tests.support.live_hub import LiveHub, live_hub, titles
 from tests.support.raw_websocket import open_websocket
@@ -15,7 +16,7 @@ from tests.support.raw_websocket import open_websocket
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"
 BEFORE, MEANWHILE = 70, 20
-CLIENTS = min(1_000, (raise_limit() - 200) // 2)
+CLIENTS = min(1_000 if CHOSEN is Engine.SQLITE else 200, (raise_limit() - 200) // 2)
 """Both ends of each connection are open files of this process."""
 DEADLINE = 300.0
 

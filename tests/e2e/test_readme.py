@@ -97,6 +97,7 @@ async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
         yield reader
 
 
+@pytest.mark.once("commands see answers, not what is stored")
 async def test_the_lines_on_feeds(reader: Reader) -> None:
     listed = reader.publisher.add_feed()
     (reader.directory / "urls.txt").write_text(reader.publisher.url(listed) + "\n")
@@ -115,6 +116,7 @@ async def test_the_lines_on_feeds(reader: Reader) -> None:
     }
 
 
+@pytest.mark.once("commands see answers, not what is stored")
 async def test_the_lines_on_subscriptions(reader: Reader) -> None:
     """Up to the deliveries that are late there is nothing to try again."""
     an_hour = {"Retry-After": "3600"}  # else it might be tried before the command is
@@ -147,6 +149,7 @@ async def test_the_lines_on_subscriptions(reader: Reader) -> None:
     assert not is_genuine(received.body, sign("sha256", "x", received.body), "S3CRET")
 
 
+@pytest.mark.once("commands see answers, not what is stored")
 async def test_the_lines_on_tokens(reader: Reader) -> None:
     typed = await reader.type(example("Tokens"))
     assert typed.code == 0
@@ -200,6 +203,7 @@ async def test_subscribing_by_server_sent_events(reader: Reader) -> None:
     assert [item["title"] for item in json.loads(data)["body"]["items"]] == ["Entry 2"]
 
 
+@pytest.mark.once("commands see answers, not what is stored")
 async def test_watching_by_the_command_line(reader: Reader) -> None:
     await reader.api.add_feed(reader.publisher.url(reader.feeds[0]))
     line = reader.place(example("WebSub and live entries", 3))
@@ -210,6 +214,7 @@ async def test_watching_by_the_command_line(reader: Reader) -> None:
         assert "Entry 2" in await until_printed(process, "publisher.example")
 
 
+@pytest.mark.once("commands see answers, not what is stored")
 async def test_the_second_command_of_the_first_screen(reader: Reader) -> None:
     line = reader.place(example("Two commands", 2))
     async with reader.watching("sh", "-c", f"exec {line}") as process:
