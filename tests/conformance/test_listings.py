@@ -8,12 +8,18 @@ from msgspec.structs import replace
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
+    Bound,
+    BoundComparison,
+    FeedStatistics,
+    FeedStatisticsWrite,
     Format,
     ListingSearch,
     NewSubscription,
+    Polling,
     SubscriptionId,
 )
-from tests.support.storage_scene import START, Scene
+from tests.support.storage_scene import START, Scene, fetch
+from tests.support.work_claims import save_statistics
 
 IS_MODELLED = False
 
@@ -125,3 +131,42 @@ async def test_totals_follow_what_is_subscribed_changed_and_ended(scene: Scene) 
     assert await totals() == (1, 1, 0, 1)
     await storage.subscriptions.end_all(feed.id, "enough", START, 10)
     assert await totals() == (0, 0, 0, 0)
+
+
+async def test_numbers_of_its_feed_select_a_subscription(scene: Scene) -> None:
+    storage = scene.storage
+    busy, unknown = [await scene.add_feed(name) for name in ("busy", "unknown")]
+    for feed in (busy, unknown):
+        new = NewSubscription(
+            account=OPERATOR,
+            topic=feed.url,
+            feed_id=feed.id,
+            callback="http://cb.example/",
+        )
+        await storage.subscriptions.add(new, START)
+    polling = Polling(code=200, velocity=3.5, bozo_rank=0.25)
+    await storage.log.commit(fetch(busy, polling=polling))
+    known = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.5)
+    await save_statistics(
+        storage,
+        FeedStatisticsWrite(
+            feed_id=busy.id, statistics=known, site="", places=frozenset(), due=START
+        ),
+    )
+
+    async def selected(**bounds: tuple[str, float]) -> set[str]:
+        search = ListingSearch(
+            **{
+                name: Bound(BoundComparison(comparison), number)
+                for name, (comparison, number) in bounds.items()
+            }
+        )
+        found = await storage.listings.page(OPERATOR, search, skip=0, limit=9)
+        assert len(found.items) == found.total
+        return {each.feed.url.split(".")[0][8:] for each in found.items}
+
+    assert await selected(velocity=(">", 3)) == {"busy"}
+    assert await selected(velocity=("<", 3)) == {"unknown"}
+    assert await selected(bozo_rank=("=", 0.25)) == {"busy"}
+    assert await selected(popularity=(">=", 1.5), porn_rank=("<=", 0.5)) == {"busy"}
+    assert await selected(popularity=("<=", 1.5)) == {"busy", "unknown"}

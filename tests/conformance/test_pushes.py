@@ -289,3 +289,17 @@ async def test_a_purged_feed_leaves_neither_offer_nor_callbacks(
     await storage.feeds.purge_removed(START + DAY, 9)
     assert await storage.pushes.get(feed.id) is None
     assert await storage.pushes.find("t") is None
+
+
+async def test_what_a_publisher_agreed_on_is_kept_with_its_feed(
+    storage: Storage,
+) -> None:
+    feed, other = [await Scene(storage).add_feed(name) for name in "ab"]
+    await storage.feeds.set_publish_secret(feed.id, "s3cret")
+    await storage.feeds.set_subscription_callback(feed.id, "https://a.example/ask")
+
+    assert await storage.feeds.publish_secret(feed.id) == "s3cret"
+    assert await storage.feeds.publish_secret(other.id) == ""
+    asked = await storage.feeds.subscription_callback(feed.id)
+    assert asked == "https://a.example/ask"
+    assert await storage.feeds.subscription_callback(other.id) == ""
