@@ -138,8 +138,12 @@ def print_entries(found: Document) -> None:
 
 def delay_facts(freshness: Document) -> list[tuple[str, object]]:
     """Return how late new entries are, as lines for `print_facts`."""
+    late = (
+        _delay(freshness["publication_to_commit"], "publication"),
+        _undated(freshness.get("undated", 0)),
+    )
     return [
-        ("new entries", _delay(freshness["publication_to_commit"], "publication")),
+        ("new entries", "; ".join(each for each in late if each)),
         ("first delivery", _delay(freshness["commit_to_delivery"], "commit")),
     ]
 
@@ -147,8 +151,18 @@ def delay_facts(freshness: Document) -> list[tuple[str, object]]:
 def _delay(delay: Document, since: str) -> str:
     if not delay["entries"]:
         return ""
-    p50, p99 = duration(delay["p50"]), duration(delay["p99"])
-    return f"{p50} after {since} (p50), {p99} (p99), of {delay['entries']}"
+    half, most = (_bound(delay[share]) for share in ("p50", "p99"))
+    return f"half {half} of {since}, 99 % {most}, of {delay['entries']:,}"
+
+
+def _bound(seconds: float | None) -> str:
+    return (
+        "longer than is counted" if seconds is None else f"within {duration(seconds)}"
+    )
+
+
+def _undated(count: int) -> str:
+    return f"{count:,} without a believable date" if count else ""
 
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from math import inf
 from typing import Final
 
 import click
@@ -132,14 +133,25 @@ def _summary(line: Document) -> tuple[str, ...]:
 
 
 def _delay_summary(line: Document) -> tuple[str, ...]:
+    last, end = line["bounds"][-1], inf
     halves, most = (
-        [each for each in line[share] if each is not None] for share in ("p50", "p99")
+        [
+            end if each is None else each
+            for each, counts in zip(line[share], line["counts"], strict=True)
+            if any(counts)
+        ]
+        for share in ("p50", "p99")
     )
     entries = f"{sum(map(sum, line['counts'])):,}"
     if not halves:
         return (line["name"], entries, NONE, NONE, NONE)
-    spans = map(_span, (halves[-1], most[-1], max(most)))
+    spans = (_within(each, last) for each in (halves[-1], most[-1], max(most)))
     return (line["name"], entries, *spans)
+
+
+def _within(seconds: float | None, last: float) -> str:
+    """A delay that is known to be no longer, or to be beyond the last bound."""
+    return f"> {_span(last)}" if seconds in (None, inf) else _span(seconds)
 
 
 def _print_values(found: Document) -> None:
@@ -158,7 +170,14 @@ def _print_values(found: Document) -> None:
         print_table(
             ("FROM", "ENTRIES", "HALF WITHIN", "99 % WITHIN"),
             [
-                (at, f"{sum(counts):,}", *(_span(each) for each in (p50, p99)))
+                (
+                    at,
+                    f"{sum(counts):,}",
+                    *(
+                        _within(each, line["bounds"][-1]) if any(counts) else NONE
+                        for each in (p50, p99)
+                    ),
+                )
                 for at, (counts, p50, p99) in zip(_times(line), rows, strict=False)
             ],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from math import ceil, floor, log10
 
 _SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?(s|min|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -21,6 +22,17 @@ def duration(seconds: float) -> str:
     if (minutes := round(seconds / 60)) < 1_440:
         return _two_units(minutes, 60, "h", "min")
     return _two_units(round(seconds / 3_600), 24, "d", "h")
+
+
+def rounded_up(seconds: float) -> float:
+    """The seconds, rounded up to what `duration` shows: an end that is told as ``within
+    27.6 s`` must not lie before it."""
+    if seconds < _ALMOST_A_MINUTE:
+        shown = float(f"{seconds:.3g}")
+        last_digit = 10.0 ** (floor(log10(seconds)) - 2) if seconds > 0 else 0.0
+        return shown if shown >= seconds else float(f"{shown + last_digit:.3g}")
+    unit = 1 if seconds < 3_600 else 60 if seconds < 86_400 else 3_600
+    return float(ceil(seconds / unit) * unit)
 
 
 def _two_units(count: int, size: int, unit: str, small: str) -> str:

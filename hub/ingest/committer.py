@@ -187,8 +187,8 @@ class Committer:
         for position, record, dates in zip(
             positions, commit.records, dates_of_records, strict=False
         ):
-            freshness.publish(dates, now)
             entries = record.entries if record.kind is RecordKind.ENTRIES else ()
+            freshness.publish(dates, len(entries) - len(dates), now)
             if entries and target.subscribers:
                 freshness.expect_delivery(
                     target.feed.id, position, len(entries), self.clock.monotonic()

@@ -43,12 +43,16 @@ class FreshnessMeter:
     ) -> None:
         self._publications = publications
         self._first_deliveries = first_deliveries
+        self.undated = 0
+        """New entries without a believable date: their delays are not known."""
         self._awaited: BoundedDict[Position, _Awaited] = BoundedDict(MOST_AWAITED)
         self._of_feeds: BoundedDict[FeedId, DelayDigest] = BoundedDict(MOST_FEEDS)
         self._of_records: BoundedDict[Position, float] = BoundedDict(MOST_RECORDS)
 
-    def publish(self, dates: Sequence[datetime], now: datetime) -> None:
-        """Entries published at these times are durable ``now``."""
+    def publish(self, dates: Sequence[datetime], undated: int, now: datetime) -> None:
+        """Entries published at these times, and so many without a believable date, are
+        durable ``now``."""
+        self.undated += undated
         for date in dates:
             seconds = max(0.0, (now - date).total_seconds())
             self._publications.observe(seconds)

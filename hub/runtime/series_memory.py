@@ -32,6 +32,7 @@ class SeriesName(StrEnum):
 
     ENTRIES_NEW = "entries_new"
     ENTRIES_UPDATED = "entries_updated"
+    ENTRIES_UNDATED = "entries_undated"
     DELIVERED = "delivered"
     REFUSED = "refused"
     UNANSWERED = "unanswered"
@@ -89,6 +90,9 @@ def _rate(what: str, *, has_peak: bool = True) -> SeriesKind:
 SERIES: Final[Mapping[SeriesName, SeriesKind]] = {
     SeriesName.ENTRIES_NEW: _rate("new entries committed"),
     SeriesName.ENTRIES_UPDATED: _rate("updated and deleted entries committed"),
+    SeriesName.ENTRIES_UNDATED: _rate(
+        "new entries committed without a believable date", has_peak=False
+    ),
     SeriesName.DELIVERED: _rate("requests that callbacks answered with 2xx"),
     SeriesName.REFUSED: _rate("requests that callbacks answered with something else"),
     SeriesName.UNANSWERED: _rate("requests that callbacks did not answer"),
@@ -344,8 +348,8 @@ class Line:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayLine:
     """A distribution in buckets of time: the count in each bin, and the delays in
-    seconds that half and 99 of 100 of them did not exceed. None if there were no
-    delays."""
+    seconds that half and 99 of 100 of them did not exceed, as `quantile` tells
+    them."""
 
     name: DelayName
     buckets: Buckets
@@ -506,18 +510,11 @@ class SeriesMemory:
 def quantile(
     counts: Sequence[int], bounds: Sequence[float], share: float
 ) -> float | None:
-    """The delay in seconds that this share did not exceed: between the ends of a bin,
-    as if its delays were spread evenly over the logarithm, so that one delay alone has
-    the same value for each share. Delays below the first bound
-    or above the last one count as that bound."""
+    """A delay in seconds that this share did not exceed: the upper end of a bin, so
+    that it is true of each delay, and all together are never slower than their slowest
+    part. Infinite if that is the last bin, which has no end; None without delays."""
     total = sum(counts)
     if not total:
         return None
-    sums = list(accumulate(counts))
-    rank = ceil(share * total)
-    number = bisect_left(sums, rank)
-    if number in (0, len(bounds)):
-        return bounds[0] if number == 0 else bounds[-1]
-    low, high = bounds[number - 1], bounds[number]
-    within = (rank - 0.5 - (sums[number] - counts[number])) / counts[number]
-    return float(f"{low * (high / low) ** within:.3g}")
+    number = bisect_left(list(accumulate(counts)), ceil(share * total))
+    return bounds[number] if number < len(bounds) else inf

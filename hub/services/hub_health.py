@@ -35,11 +35,15 @@ from storage.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFreshness:
-    """How late new entries are, since the start of the hub. ``live_lag``: seconds that
-    live streams are behind. ``split_rate``: deliveries that fan-outs were split into in
-    the last minute, per second."""
+    """How late new entries are, since the start of the hub.
+
+    ``undated``: entries without a believable date, which are not in ``to_commit``.
+    ``live_lag``: seconds that live streams are behind. ``split_rate``: deliveries that
+    fan-outs were split into in the last minute, per second.
+    """
 
     to_commit: DelaySummary
+    undated: int
     to_delivery: DelaySummary
     live_lag: float
     split_rate: float
@@ -104,6 +108,7 @@ class HealthService:
             to_commit=_summary(
                 DelayName.PUBLICATION_TO_COMMIT, self._metrics.publications
             ),
+            undated=self._metrics.freshness.undated,
             to_delivery=_summary(
                 DelayName.COMMIT_TO_DELIVERY, self._metrics.first_deliveries
             ),

@@ -138,6 +138,17 @@ class HubSeries:
         of the work."""
         return self._series.line(name, wanted, known)
 
+    def amount(self, line: Line) -> float:
+        """How many there were in the time of a line of a rate: nearly, as the seconds
+        in which the hub was started count as whole ones."""
+        buckets, now = line.buckets, self._clock.unix()
+        starts = range(buckets.first, buckets.end, buckets.step)
+        return sum(
+            mean * min(buckets.step, max(now - start, 0.0))
+            for start, mean in zip(starts, line.means, strict=True)
+            if mean is not None
+        )
+
     def delay_line(
         self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
     ) -> DelayLine:
@@ -283,6 +294,7 @@ class HubSeries:
             SeriesName.ENTRIES_NEW: entries[RecordKind.ENTRIES],
             SeriesName.ENTRIES_UPDATED: entries[RecordKind.UPDATED]
             + entries[RecordKind.DELETED],
+            SeriesName.ENTRIES_UNDATED: metrics.freshness.undated,
             SeriesName.DELIVERED: deliveries["delivered"],
             SeriesName.REFUSED: deliveries["refused"],
             SeriesName.UNANSWERED: deliveries["unanswered"],

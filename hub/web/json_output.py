@@ -66,7 +66,8 @@ _SOURCES: Final[dict[object, list[tuple[str, int]]]] = {}
 
 
 class DelayJson(JsonObject):
-    """How long ``entries`` took: half at most ``p50`` seconds, 99 of 100 ``p99``."""
+    """How long ``entries`` took: half at most ``p50`` seconds, 99 of 100 ``p99``; null
+    without entries, or if it is longer than what is counted."""
 
     entries: int
     p50: float | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate, chain
-from math import ceil, log2, sqrt
+from math import ceil, log2
 from typing import Self
 
 import msgspec
@@ -83,7 +83,7 @@ def with_delays(before: Polling, commit: FetchCommit) -> FetchCommit:
 
 _STEPS_AN_OCTAVE = 2
 _MOST_BUCKETS = 62
-"""Buckets for delays up to twelve days; longer ones count as twelve days."""
+"""Buckets for delays up to 17 days; longer ones count as 17 days."""
 _FULL = 255
 
 
@@ -97,8 +97,8 @@ class DelaySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DelayDigest:
-    """Delays counted in buckets, each of which begins at √2 of the one before: what is
-    read from it is exact within a fifth.
+    """Delays counted in buckets, each of which ends at √2 of the one before: what is
+    read from it is the end of a bucket, at most √2 of the delay itself.
 
     The first is for a millisecond and less. When a bucket is full, at 255, all counts
     are halved: so the last few hundred delays are what counts.
@@ -139,11 +139,11 @@ class DelayDigest:
     def _quantile(self, share: float) -> float:
         wanted = ceil(share * sum(self._counts))
         sums = enumerate(accumulate(self._counts))
-        return _middle(next(bucket for bucket, counted in sums if counted >= wanted))
+        return _end(next(bucket for bucket, counted in sums if counted >= wanted))
 
 
-def _middle(bucket: int) -> float:
-    """The middle of a bucket, in seconds to three digits."""
-    end = 2 ** (bucket / _STEPS_AN_OCTAVE)
-    start = 2 ** ((bucket - 1) / _STEPS_AN_OCTAVE)
-    return float(f"{sqrt(start * end) / 1_000:.3g}")
+def _end(bucket: int) -> float:
+    """The end of a bucket in seconds, rounded up to three digits."""
+    end: float = 2 ** (bucket / _STEPS_AN_OCTAVE) / 1_000
+    shown = float(f"{end:.3g}")
+    return shown if shown >= end else float(f"{end * 1.005:.3g}")

@@ -16,7 +16,12 @@ from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
-from hub.web.admin.feed_picture import DAY_NAMES, draw_timeline, draw_week
+from hub.web.admin.feed_picture import (
+    DAY_NAMES,
+    draw_timeline,
+    draw_week,
+    half_within,
+)
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -161,6 +166,7 @@ class FeedPages(OperatorPages):
             latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
             timeline=timeline,
             lanes=draw_timeline(timeline),
+            half_within=half_within(timeline),
             expected=expected,
             week=draw_week(expected) if has_hours and expected else (),
             day_names=DAY_NAMES,

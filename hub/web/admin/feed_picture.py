@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from statistics import median
+from math import ceil
 from typing import Final
 
-from hub.core.durations import duration
+from hub.core.durations import duration, rounded_up
 from hub.core.status.feed_timeline import FeedTimeline, SeenPost
 from hub.web.admin.plots import DAY, TimeAxis, TimeTick
 from storage.records import Poll, PollOutcome
@@ -147,7 +147,7 @@ def _post_mark(
 
 
 def _late(delay: timedelta) -> str:
-    return f"seen {duration(delay.total_seconds())} after its publication"
+    return f"seen {duration(rounded_up(delay.total_seconds()))} after its publication"
 
 
 def _sentence(timeline: FeedTimeline, seconds: float) -> str:
@@ -156,10 +156,25 @@ def _sentence(timeline: FeedTimeline, seconds: float) -> str:
         f"{polls} {'poll' if polls == 1 else 'polls'} and {posts} new"
         f" {'entry' if posts == 1 else 'entries'} in the last {duration(seconds)}"
     )
-    delays = [each.delay.total_seconds() for each in timeline.posts if each.delay]
-    if delays:
+    if delays := _delays(timeline):
+        dated = len(delays)
+        of = "" if dated == posts else f"of the {dated} with a believable date "
         words += (
-            f"; half of these were seen within {duration(round(median(delays), 1))} of"
-            f" their publication, all within {duration(round(max(delays), 1))}"
+            f"; {of}half {'' if of else 'of these '}were seen within"
+            f" {half_within(timeline)} of their publication, all within"
+            f" {duration(rounded_up(max(delays)))}"
         )
     return f"{words}."
+
+
+def half_within(timeline: FeedTimeline) -> str:
+    """The time within which half of the posts of the picture were seen; "" if none has
+    a believable date."""
+    delays = sorted(_delays(timeline))
+    half = delays[ceil(len(delays) / 2) - 1] if delays else None
+    return "" if half is None else duration(rounded_up(half))
+
+
+def _delays(timeline: FeedTimeline) -> list[float]:
+    found = (each.delay for each in timeline.posts)
+    return [each.total_seconds() for each in found if each is not None]

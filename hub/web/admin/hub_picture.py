@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from markupsafe import Markup
@@ -12,6 +13,7 @@ from markupsafe import Markup
 from hub.core.byte_sizes import byte_size
 from hub.runtime.clock import Clock
 from hub.runtime.series_memory import (
+    BOUNDS,
     LATEST_SECONDS,
     Buckets,
     DelayLine,
@@ -75,6 +77,11 @@ NOTHING_FLEW: Final[Mapping[DelayName, str]] = {
     ),
     DelayName.COMMIT_TO_DELIVERY: "No callback was sent a new entry in this time.",
 }
+ENTRIES_COUNTED: Final[Mapping[DelayName, str]] = {
+    DelayName.PUBLICATION_TO_COMMIT: "entries with a believable date",
+    DelayName.COMMIT_TO_DELIVERY: "entries",
+}
+UNDATED: Final = " About {:,} more had no believable date."
 NOT_KEPT: Final = (
     " The hub was started in it: what was measured in the last ten seconds before it"
     " was killed is not kept."
@@ -266,6 +273,7 @@ class RangePicture:
         self._range = range
         self._lines: dict[SeriesName, Line] = {}
         self._delays: dict[DelayName, DelayLine] = {}
+        self._undated: Line | None = None
         self._plots: dict[str, tuple[object, Markup]] = {}
         self._rows: dict[str, tuple[NumberRow, Markup]] = {}
         self._scale: tuple[object, TimeScale] | None = None
@@ -285,6 +293,10 @@ class RangePicture:
             name: series.delay_line(name, columns, self._delays.get(name))
             for name in DelayName
         }
+        undated = self._undated = series.line(
+            SeriesName.ENTRIES_UNDATED, columns, self._undated
+        )
+        beside = _beside(series.amount(undated))
         starts = series.starts(buckets.first, buckets.end)
         numbers = _numbers(lines, buckets, ROW_SECONDS[range], starts, self._settled)
         flight_numbers = _flight_numbers(delays, columns, starts, self._settled)
@@ -297,7 +309,7 @@ class RangePicture:
         scale = self._scale[1]
         return ShownPicture(
             panels=tuple(
-                self._panel(each, columns, starts) for each in delays.values()
+                self._panel(each, columns, beside, starts) for each in delays.values()
             ),
             plots=tuple(self._plot(kind, lines, buckets, scale) for kind in PLOTS),
             flight_numbers=self._shown_numbers(flight_numbers),
@@ -330,13 +342,13 @@ class RangePicture:
         ).html
 
     def _panel(
-        self, line: DelayLine, columns: Buckets, starts: Sequence[int]
+        self, line: DelayLine, columns: Buckets, beside: str, starts: Sequence[int]
     ) -> ShownPart:
         def draw() -> Markup:
-            panel = _panel_of(line, columns, starts)
+            panel = _panel_of(line, columns, beside, starts)
             return render_macro(TEMPLATE, "flight_of", panel)
 
-        return self._part(_id_of(line.name), (columns, line), draw)
+        return self._part(_id_of(line.name), (columns, line, beside), draw)
 
     def _part(self, id: str, source: object, draw: Callable[[], Markup]) -> ShownPart:
         known = self._plots.get(id)
@@ -375,12 +387,31 @@ def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFl
     buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}
     starts = series.starts(buckets.first, buckets.end)
-    panels = [_panel_of(each, buckets, starts) for each in lines.values()]
+    beside = _beside(series.amount(series.line(SeriesName.ENTRIES_UNDATED, buckets)))
+    panels = [_panel_of(each, buckets, beside, starts) for each in lines.values()]
     numbers = _flight_numbers(lines, buckets, starts, {})
     return HubFlight(panels=tuple(panels), numbers=numbers)
 
 
-def _panel_of(line: DelayLine, buckets: Buckets, starts: Sequence[int]) -> FlightPanel:
+def _beside(undated: float) -> str:
+    """The sentence on entries of which nobody knows how late they were."""
+    about = int(float(f"{undated:.2g}"))
+    return UNDATED.format(about) if about else ""
+
+
+def delay_text(name: DelayName, seconds: float | None) -> str:
+    """A delay that entries did not exceed, as `quantile` tells it."""
+    if seconds is None:
+        return NO_NUMBER
+    if seconds > (last := BOUNDS[name][-1]):
+        return f"over {span_text(last)}"
+    return span_text(seconds)
+
+
+def _panel_of(
+    line: DelayLine, buckets: Buckets, beside: str, starts: Sequence[int]
+) -> FlightPanel:
+    is_dated = line.name is DelayName.PUBLICATION_TO_COMMIT
     return draw_flight(
         _id_of(line.name),
         FLIGHT_TITLES[line.name],
@@ -390,8 +421,9 @@ def _panel_of(line: DelayLine, buckets: Buckets, starts: Sequence[int]) -> Fligh
         line.p99,
         since=buckets.first,
         step=buckets.step,
-        words=span_text,
+        words=partial(delay_text, line.name),
         nothing=NOTHING_FLEW[line.name] + (NOT_KEPT if starts else ""),
+        beside=beside if is_dated else "",
         starts=starts,
     )
 
@@ -478,7 +510,7 @@ def _flight_numbers(
         columns=tuple(
             f"{FLIGHT_TITLES[line.name]}: {what}"
             for line in lines.values()
-            for what in ("entries", "half within", "99 % within")
+            for what in (ENTRIES_COUNTED[line.name], "half within", "99 % within")
         ),
         rows=tuple(_rows("f", buckets, together, starts, known, cells)),
     )
@@ -488,8 +520,7 @@ def _delay_cells(line: DelayLine, part: slice) -> Iterator[str]:
     counts = [sum(bins) for bins in zip(*line.counts[part], strict=True)]
     yield f"{sum(counts):,}"
     for share in (0.5, 0.99):
-        seconds = quantile(counts, line.bounds, share)
-        yield NO_NUMBER if seconds is None else span_text(seconds)
+        yield delay_text(line.name, quantile(counts, line.bounds, share))
 
 
 def _parts(buckets: Buckets, seconds: int) -> Iterator[tuple[int, int, slice]]:

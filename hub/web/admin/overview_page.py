@@ -18,6 +18,7 @@ from hub.web.admin.hub_picture import (
     RANGE_WORDS,
     HubPicture,
     default_range,
+    delay_text,
 )
 from hub.web.admin.page_access import OperatorPages, PageAccess, Viewer, viewer_of
 from hub.web.operation import HTML, Operation, Parameter
@@ -83,6 +84,7 @@ class OverviewPages(OperatorPages):
             ranges=RANGE_WORDS,
             picture=self._picture.show(range),
             starts=self._starts(),
+            delay_text=delay_text,
         )
 
     def _starts(self) -> list[datetime]:

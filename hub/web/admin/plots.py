@@ -311,6 +311,7 @@ def draw_flight(
     step: int,
     words: Callable[[float], str],
     nothing: str,
+    beside: str = "",
     starts: Sequence[int] = (),
     frame: Frame = LARGE,
 ) -> FlightPanel:
@@ -318,7 +319,7 @@ def draw_flight(
 
     ``counts``: for each bucket of time, how many fell into each bin; ``bounds``: the
     upper ends of all bins but the last, in seconds. ``nothing``: the sentence if no
-    entry was counted.
+    entry was counted; ``beside``: one that follows, of what is not counted.
     """
     count = len(counts)
     until = since + step * count
@@ -349,7 +350,7 @@ def draw_flight(
     return FlightPanel(
         id=id,
         title=title,
-        sentence=_delay_words(counts, bounds, p99, words, nothing),
+        sentence=_delay_words(counts, bounds, p99, words, nothing) + beside,
         frame=frame,
         is_in_days=axis.tick_step(_MOST_TICKS_OF_FLIGHT) >= DAY // 2,
         shades=_shades(counts, lefts, rows),
@@ -584,4 +585,4 @@ def _column_words(
     said = f"{total:,} {'entry' if total == 1 else 'entries'}"
     if p50 is None or p99 is None:
         return said
-    return f"{said}, half in {words(p50)}, 99 % in {words(p99)}"
+    return f"{said}, half within {words(p50)}, 99 % within {words(p99)}"

@@ -99,10 +99,13 @@ class DatabaseJson(JsonObject):
 class FreshnessJson(FeedFreshnessJson):
     """How late new entries of all feeds are.
 
-    ``live_lag``: seconds that live streams are behind. ``split_per_second``: how many
-    deliveries a second fan-outs were split into, in the last minute.
+    ``undated``: entries without a believable date, which are not among those of
+    ``publication_to_commit``. ``live_lag``: seconds that live streams are behind.
+    ``split_per_second``: how many deliveries a second fan-outs were split into, in the
+    last minute.
     """
 
+    undated: int
     live_lag: float
     split_per_second: float
 
@@ -111,6 +114,7 @@ class FreshnessJson(FeedFreshnessJson):
         return cls(
             publication_to_commit=DelayJson.of(freshness.to_commit),
             commit_to_delivery=DelayJson.of(freshness.to_delivery),
+            undated=freshness.undated,
             live_lag=round(freshness.live_lag, 3),
             split_per_second=round(freshness.split_rate, 3),
         )
@@ -286,8 +290,9 @@ class OperatorRoutes(Routes):
         description="The answer has `errors` if it cannot, `feed_states` and"
         " `subscription_states` (how many are in each state), backlog, database, and"
         " `freshness`: `publication_to_commit` and `commit_to_delivery` (`entries`,"
-        " `p50` and `p99` in seconds, null without data), `live_lag` (seconds that"
-        " live streams lag), `split_per_second` (deliveries split from fan-outs); and"
+        " `p50` and `p99` in seconds, null without data), `undated` (entries without a"
+        " believable date), `live_lag` (seconds that live streams lag),"
+        " `split_per_second` (deliveries split from fan-outs); and"
         " `disk`: bytes by purpose, free space, growth, and when the disk is full;"
         " `search`: `state` of the index (`complete`, `building`, `off`), the `days`"
         " it covers (null: all) and the `share` of entries it has.",

@@ -77,7 +77,8 @@ class DelayLineJson(JsonObject):
 
     ``counts``: for each bucket, the entries in each bin; ``bounds``: the upper ends of
     all bins but the last, in seconds. ``p50``, ``p99``: what half of the entries and 99
-    of 100 took at most.
+    of 100 took at most, one of the bounds; null without entries, or if it is beyond the
+    last bound.
     """
 
     name: DelayName

@@ -407,7 +407,7 @@ def test_show_explains_a_feed_and_if_asked_every_term(
     assert "last answer         Fetched (ring) 200 900 and parsed 3/3 entries" in lines
     assert 'etag                "abc"' in lines
     assert "subscribers         2" in lines
-    late = "5 min 10 s after publication (p50), 29 min 20 s (p99), of 12"
+    late = "half within 5 min 10 s of publication, 99 % within 29 min 20 s, of 12"
     assert f"new entries         {late}" in lines
     assert "first delivery" not in lines  # none yet
     assert "wanted  900 s  the rule" in lines

@@ -29,7 +29,7 @@ DELAYS = {
     "bounds": [1.0],
     "counts": [[3, 0], [0, 0], [4, 1]],
     "p50": [0.02, None, 0.04],
-    "p99": [0.8, None, 61.0],
+    "p99": [0.8, None, None],
 }
 ENTRY = {
     "id": 7,
@@ -59,7 +59,7 @@ def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
         "polls 3/s 2/s 9/s polls",
         "memory - - - polls",
         "DELAY ENTRIES LATEST HALF LATEST 99 % SLOWEST 99 %",
-        "commit_to_delivery 8 40 ms 1 min 1 s 1 min 1 s",
+        "commit_to_delivery 8 40 ms > 1 s > 1 s",
         "The hub was started 2 times in it, the last at 2026-06-02 12:01:00Z",
     ]
     assert asked(api)[-1] == "/api/series?range=6h"
@@ -84,7 +84,7 @@ def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
                 "FROM ENTRIES HALF WITHIN 99 % WITHIN",
                 "2026-06-02 12:00:00Z 3 20 ms 800 ms",
                 "2026-06-02 12:01:00Z 0 - -",
-                "2026-06-02 12:02:00Z 5 40 ms 1 min 1 s",
+                "2026-06-02 12:02:00Z 5 40 ms > 1 s",
             ],
         ),
     ],

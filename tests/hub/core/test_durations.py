@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hub.core.durations import duration, read_moment
+from hub.core.durations import duration, read_moment, rounded_up
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,23 @@ from hub.core.durations import duration, read_moment
 )
 def test_durations_are_in_two_units_at_most(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.025, "0.025 s"),
+        (27.51, "27.6 s"),
+        (59.91, "1 min"),
+        (61.2, "1 min 2 s"),
+        (3_661, "1 h 2 min"),
+        (90_001, "1 d 2 h"),
+    ],
+)
+def test_an_end_is_rounded_up_to_what_is_shown(seconds: float, text: str) -> None:
+    assert duration(rounded_up(seconds)) == text
+    assert rounded_up(seconds) >= seconds
 
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -17,10 +17,11 @@ FEED = FeedId(1)
 def test_publications_are_counted_once_they_are_durable() -> None:
     metrics = Metrics()
 
-    metrics.freshness.publish([NOW - timedelta(seconds=60)] * 3, NOW)
+    metrics.freshness.publish([NOW - timedelta(seconds=60)] * 3, 2, NOW)
 
     counts = {each.suffix: each.value for each in metrics.publications.family().samples}
     assert (counts["_count"], counts["_sum"]) == (3, 180)
+    assert metrics.freshness.undated == 2
 
 
 def test_the_first_delivery_of_a_record_counts_for_each_of_its_entries() -> None:
@@ -34,7 +35,7 @@ def test_the_first_delivery_of_a_record_counts_for_each_of_its_entries() -> None
     freshness.deliver(Position(7), clock.monotonic)
     freshness.deliver(Position(8), clock.monotonic)  # of which nothing was expected
 
-    expected = DelaySummary(entries=2, p50=0.431, p99=0.431)
+    expected = DelaySummary(entries=2, p50=0.513, p99=0.513)
     assert metrics.first_deliveries.total == 2
     assert freshness.to_delivery_of(FEED) == expected
     assert freshness.to_delivery_of(FeedId(2)) == DelaySummary()

@@ -104,13 +104,14 @@ def test_what_a_commit_brings_is_added_to_what_is_known_of_its_feed() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.002, 0.5, 1, 59, 3_600, 86_400, 600_000])
-def test_a_delay_is_kept_within_a_fifth(seconds: float) -> None:
+def test_a_delay_is_told_as_an_upper_bound_that_is_near(seconds: float) -> None:
     digest = DelayDigest()
     digest.add(seconds)
 
     delays = digest.summary()
 
-    assert delays.p50 == pytest.approx(seconds, rel=0.2)
+    assert delays.p50 is not None
+    assert seconds <= delays.p50 <= 1.42 * seconds
     assert delays.p99 == delays.p50
 
 
@@ -122,18 +123,17 @@ def test_half_are_at_most_p50_and_99_of_100_at_most_p99() -> None:
     delays = digest.summary()
 
     assert delays.entries == 100
-    assert delays.p50 == pytest.approx(10, rel=0.2)
-    assert delays.p99 == pytest.approx(100, rel=0.2)
+    assert (delays.p50, delays.p99) == (11.6, 132)
 
 
 def test_what_is_beyond_the_buckets_counts_in_the_first_or_the_last() -> None:
     digest = DelayDigest()
     digest.add(0.0)
-    assert digest.summary().p50 == pytest.approx(0.001, rel=0.2)
+    assert digest.summary().p50 == 0.001
 
     digest = DelayDigest()
     digest.add(1e9)
-    assert digest.summary().p50 == pytest.approx(1.3e6, rel=0.2)
+    assert digest.summary().p50 == pytest.approx(1.52e6, rel=0.01)
 
 
 def test_without_delays_there_is_nothing_to_say() -> None:

@@ -76,8 +76,8 @@ def test_the_axis_has_round_times(hours: int, count: int, is_in_days: bool) -> N
 def test_a_sentence_has_the_numbers_of_the_picture() -> None:
     posts = a_post(1.5, 1), a_post(1, 0.75), a_post(None, 0.5)
     assert draw_timeline(shown(*posts)).sentence == (
-        "2 polls and 3 new entries in the last 2 h; half of these were seen within"
-        " 22 min 30 s of their publication, all within 30 min."
+        "2 polls and 3 new entries in the last 2 h; of the 2 with a believable date"
+        " half were seen within 15 min of their publication, all within 30 min."
     )
     assert draw_timeline(shown()).sentence == (
         "2 polls and 0 new entries in the last 2 h."

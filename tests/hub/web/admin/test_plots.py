@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import inf
 
 import pytest
 
@@ -51,7 +52,8 @@ def flight(
         p99,
         since=NOON,
         step=step,
-        words=duration,
+        words=lambda seconds: "longer" if seconds == inf else duration(seconds),
+        beside=" Others came.",
         nothing="None came.",
     )
 
@@ -173,16 +175,17 @@ def test_what_took_longer_stands_higher() -> None:
 def test_a_column_leads_to_its_entries_and_says_how_late_they_were() -> None:
     drawn = flight([[0, 2, 0, 0], [0] * 4], [3.0, None], [9.0, None], step=10)
     (link,) = drawn.links
-    assert link.words == "2 entries, half in 3 s, 99 % in 9 s"
+    assert link.words == "2 entries, half within 3 s, 99 % within 9 s"
     assert link.query == "since=2026-06-02T12:00Z&until=2026-06-02T12:01Z"
 
 
 def test_a_sentence_has_the_numbers_of_a_flight() -> None:
-    assert flight([[0, 2, 0, 0], [0, 0, 1, 0]], [3.0, 50.0], [9.0, 90.0]).sentence == (
-        "3 entries: half within 5.62 s, 99 % within 31.6 s; in the slowest column"
-        " 99 % within 1 min 30 s."
+    drawn = flight([[0, 2, 0, 0], [0, 0, 1, 0]], [10.0, 100.0], [10.0, 100.0])
+    assert drawn.sentence == (
+        "3 entries: half within 10 s, 99 % within 1 min 40 s; in the slowest column"
+        " 99 % within 1 min 40 s. Others came."
     )
-    assert flight([[0] * 4], [None], [None]).sentence == "None came."
+    assert flight([[0] * 4], [None], [None]).sentence == "None came. Others came."
 
 
 @pytest.mark.parametrize(
