@@ -35,7 +35,7 @@ def test_the_first_delivery_of_a_record_counts_for_each_of_its_entries() -> None
     freshness.deliver(Position(7), clock.monotonic)
     freshness.deliver(Position(8), clock.monotonic)  # of which nothing was expected
 
-    expected = DelaySummary(entries=2, p50=0.513, p99=0.513)
+    expected = DelaySummary(entries=2, p50=0.512, p99=0.512)
     assert metrics.first_deliveries.total == 2
     assert freshness.to_delivery_of(FEED) == expected
     assert freshness.to_delivery_of(FeedId(2)) == DelaySummary()
