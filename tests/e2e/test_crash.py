@@ -1,6 +1,6 @@
 """Whatever moment the hub is killed at, every promise of delivery holds.
 
-A hundred processes are killed on SQLite and twenty on PostgreSQL, half of them at
+A hundred processes are killed on SQLite and ten on PostgreSQL, half of them at
 chosen points (`hub.runtime.failpoints`), half at random moments; that the server fails
 as well is in `test_on_postgres`. The oracle outside decides. One campaign again, by its
 seed:
@@ -23,7 +23,7 @@ from tests.support.crash_campaign import FAILPOINTS, Outcome, run_campaign
 SEEDS = [int(seed) for seed in os.environ.get("FANFARE_CRASH_SEEDS", "").split()] or [
     *(range(1, 6) if CHOSEN is Engine.SQLITE else [3])
 ]
-KILLS = 20  # in each campaign
+KILLS = 20 if CHOSEN is Engine.SQLITE else 10  # in each campaign
 MOST_IN_THE_MIDDLE = 0.5
 """Seconds: acknowledgements are written every 0.1 s, and the machine is busy."""
 AT_ONCE = 3  # campaigns, each in a process of its own: none delays another's answers

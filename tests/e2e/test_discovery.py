@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from protocols.openfeeder.read.site_urls import LLMS, WELL_KNOWN
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import Publisher
+
+pytestmark = pytest.mark.once("feeds are found before anything is stored")
 
 LINK = '<link rel="alternate" type="application/atom+xml" title="{}" href="{}">'
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'

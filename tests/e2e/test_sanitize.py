@@ -12,6 +12,8 @@ from tests.support.publisher import Publisher
 from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.once("what is stored was cleaned before")
+
 RSS = "application/rss+xml"
 MARKUP = '<p onclick="x()">Hi<script>alert(1)</script></p>'
 
