@@ -248,6 +248,7 @@ async def build_hub(
         budget=Budget(polls_per_second=settings.poll_budget),
         scp_checksum=ChecksumRule(settings.scp_checksum),
         is_pushed=feed_fetcher.is_pushed,
+        is_trusted=membership.is_trusted,
         events=events,
         traces=traces,
     )

@@ -62,7 +62,7 @@ class Poller:
     """Visits feeds when they are due, or when asked to.
 
     While storage cannot be written nothing is fetched, so a full disk causes no storm
-    of requests.
+    of requests; nor while another node may have taken over this one's feeds.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Poller:
         site_bounds: SiteBounds | None = None,
         scp_checksum: ChecksumRule = ChecksumRule.LENIENT,
         is_pushed: Callable[[str], bool] = lambda url: False,
+        is_trusted: Callable[[], bool] = lambda: True,
         events: EventLog | None = None,
         traces: Traces | None = None,
     ) -> None:
@@ -95,7 +96,8 @@ class Poller:
         Without ``sanitizer`` entries are stored as they came; without ``tracker`` there
         are no track queries; without ``detector`` no language is guessed.
         ``is_pushed``: whether the answer for a URL has been pushed, so that its server
-        is not asked.
+        is not asked. ``is_trusted``: whether this node's term cannot be over; if not,
+        nothing is begun.
         """
         budget, metrics = budget or Budget(), metrics or Metrics()
         self._storage = storage
@@ -115,7 +117,7 @@ class Poller:
         self._awake = asyncio.Event()
         self._manual = ManualFetches(self._schedule, clock, self._awake, is_pushed)
         self._callers = asyncio.Semaphore(MOST_CALLERS)
-        self._outage = StorageOutage(storage)
+        self._outage = StorageOutage(storage, is_trusted)
         self._slots = VisitSlots(concurrency, metrics)
         pipeline = FetchPipeline(
             feeds=storage.feeds,
@@ -163,8 +165,10 @@ class Poller:
         )
 
     async def _wait_for_host(self, url: str) -> None:
-        """Wait for the host's turn before each further request of a visit."""
+        """Wait for the host's turn before each further request of a visit. Raises
+        `StorageError` if none may be made any more."""
         await self._limiter.wait(host_name(url), RequestKind.CRAWL)
+        self._outage.refuse_requests()
 
     async def run(self) -> None:
         """Poll until cancelled; nothing is stored of visits that are under way then."""
@@ -236,7 +240,7 @@ class Poller:
             self._traces.note_cause(feed_id)
         if self._manual.may_fetch(feed):
             async with self._callers:
-                if self._outage.failure is not None:
+                if self._outage.look() is not None:
                     await self._outage.probe()
                 failure = await asyncio.shield(
                     self._manual.request(feed, PollReason.ASKED_FOR)
@@ -257,6 +261,7 @@ class Poller:
         while True:
             self._awake.clear()
             try:
+                self._outage.look()
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._runner.resume(after_outage=was_of_all)

@@ -6,6 +6,7 @@ When storage fails nothing is fetched until it can be written again (`StorageOut
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -32,11 +33,21 @@ LONGEST_CHECK = 5.0
 log = structlog.get_logger()
 
 
-class StorageOutage:
-    """Begins with a failure of storage, and ends with a trial write that succeeds."""
+TERM_OVER = "this hub's term at the database may be over"
 
-    def __init__(self, storage: Storage) -> None:
+
+class StorageOutage:
+    """Begins with a failure of storage, and ends with a trial write that succeeds.
+
+    It also lasts while this node's term may be over: another one may have taken over
+    its feeds. ``is_trusted``: whether it cannot be.
+    """
+
+    def __init__(
+        self, storage: Storage, is_trusted: Callable[[], bool] = lambda: True
+    ) -> None:
         self._storage = storage
+        self._is_trusted = is_trusted
         self.failure: StorageError | None = None
         """The last failure while there is an outage, else None."""
         self._is_of_all = False
@@ -51,11 +62,25 @@ class StorageOutage:
         self.is_open = True
         self.failure = failure
 
+    def look(self) -> StorageError | None:
+        """The failure while there is an outage, which may begin now, else None."""
+        if self.failure is None and not self._is_trusted():
+            self.begin(StorageBusy(TERM_OVER))
+            self._is_of_all = True
+        return self.failure
+
+    def refuse_requests(self) -> None:
+        """Called before each request. Raises the failure while there is an outage."""
+        if failure := self.look():
+            raise failure
+
     async def probe(self) -> None:
         """End the outage if a trial write succeeds. Raises `StorageError` if it
         fails."""
         try:
             await self._storage.check()
+            if not self._is_trusted():
+                raise StorageBusy(TERM_OVER)
         except StorageError as error:
             self.failure = error
             self._is_of_all = True
@@ -184,6 +209,7 @@ class VisitRunner:
             raise TooSlow
 
     async def _visit(self, target: FetchTarget, reason: PollReason, slot: Slot) -> None:
+        self.outage.refuse_requests()
         self.budget.resume(target.feed.polling.price)
         with self.slots.memory.reserve() as share:
             visit = await self.pipeline.run(target, reason, slot.asking(), share)

@@ -19,7 +19,7 @@ from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller
 from hub.limits.host_limiter import RequestKind
-from storage.errors import BodyRequired, NotFound, StorageFull
+from storage.errors import BodyRequired, NotFound, StorageBusy, StorageFull
 from storage.records import (
     CommitOutcome,
     FeedId,
@@ -55,6 +55,7 @@ class Stage:
     in_hand: set[str] = field(default_factory=set)
     budget: Budget = field(default_factory=Budget)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    is_trusted: bool = True
 
     def __post_init__(self) -> None:
         self.fetcher = FakeFetcher(self.clock)
@@ -69,6 +70,7 @@ class Stage:
             concurrency=self.concurrency,
             identity=FetcherIdentity(product="Fanfare/1.0", url="https://hub.example"),
             is_pushed=self.in_hand.__contains__,
+            is_trusted=lambda: self.is_trusted,
             budget=self.budget,
         )
 
@@ -882,6 +884,36 @@ async def test_whoever_waits_is_told_that_nothing_could_be_stored(
     async with stage.running():
         with pytest.raises(StorageFull):
             await stage.poller.fetch_now(FeedId(1))
+
+
+async def test_while_the_term_may_be_over_nothing_is_begun(stage: Stage) -> None:
+    """Another node may have taken over its feeds, and polls them."""
+    stage.add(*feeds_of_hosts(20))
+    stage.is_trusted = False
+
+    async with stage.running():
+        with pytest.raises(StorageBusy, match="term at the database may be over"):
+            await stage.poller.fetch_now(FeedId(1))
+        await stage.settled()
+        assert stage.fetcher.requests == []
+
+        stage.is_trusted = True
+        await stage.poller.fetch_now(FeedId(1))
+        await stage.committed(20)
+
+
+async def test_visits_that_were_handed_out_before_are_not_begun_either() -> None:
+    stage = Stage(concurrency=4)
+    stage.add(*feeds_of_hosts(20))
+
+    def lose_the_term(request: FetchRequest) -> None:
+        stage.is_trusted = False
+
+    stage.fetcher.answers = lose_the_term
+    async with stage.running():
+        await stage.committed(4)
+        await stage.settled()
+        assert len(stage.fetcher.requests) == 4
 
 
 async def test_polling_goes_on_when_storage_can_be_read_again(stage: Stage) -> None:
