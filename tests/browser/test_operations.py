@@ -3,9 +3,7 @@ scripts."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +12,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.admin import TOKEN
 from tests.support.browsed_hubs import BrowsedHub, Kind, open_browsed_hub
+from tests.support.chosen_engine import change
 from tests.support.chromium import PHONE, Tab, in_a_browser, new_tab
 from tests.support.http_server import ServerAnswer
 from tests.support.stage import Stage
@@ -286,13 +285,13 @@ async def subscribe(stage: Stage) -> int:
 async def give_up(stage: Stage, callback: str) -> None:
     """As if the last record had been tried for a week."""
     subscription_id = (await stage.api.subscriptions())[callback]
-    with closing(sqlite3.connect(stage.hub.database)) as connection, connection:
-        connection.execute(
-            "INSERT INTO dead (subscription_id, first, last, reason, at)"
-            " SELECT ?, position, position, 'answered 500', at FROM records"
-            " WHERE position = (SELECT head FROM meta)",
-            (subscription_id,),
-        )
+    change(
+        stage.hub.database,
+        "INSERT INTO dead (subscription_id, first, last, reason, at)"
+        " SELECT ?, position, position, 'answered 500', at FROM records"
+        " WHERE position = (SELECT max(position) FROM records)",
+        subscription_id,
+    )
 
 
 # --- tokens ---

@@ -25,10 +25,10 @@ from storage.records import (
     RetryOpened,
     SubscriptionId,
 )
-from storage.sqlite import open_database
 from tests.soak.callbacks import Callbacks, numbered, published_now, running_callbacks
 from tests.soak.crowd import until_settled
 from tests.soak.latencies import Lateness
+from tests.support.chosen_engine import open_chosen
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import Publisher
 
@@ -170,7 +170,7 @@ async def fall_behind(
     database: Path, feed_id: int, subscription: int, records: int
 ) -> None:
     """Have a subscription retried in a year, and commit news that it did not get."""
-    storage = await open_database(database)
+    storage = await open_chosen(database)
     try:
         now = datetime.now(UTC)  # noqa: TID251 - no hub is running
         head = await storage.log.end()

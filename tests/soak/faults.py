@@ -13,6 +13,7 @@ from random import Random
 from time import monotonic
 
 from tests.soak.population import Population
+from tests.support.chosen_engine import CHOSEN, Engine
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
 
@@ -48,12 +49,9 @@ class Faults:
         """Make at most one fault, and leave the hub some time to recover."""
         fault = self._random.choice(
             (
-                None,
-                None,
-                self._stall,
-                self._fill_disk,
-                self._break_publisher,
-                self._drop_readers,
+                *(None, None, self._stall),
+                *([self._fill_disk] if CHOSEN is Engine.SQLITE else []),
+                *(self._break_publisher, self._drop_readers),
             )
         )
         await asyncio.sleep(self._random.uniform(0.2, 2))

@@ -9,9 +9,8 @@ has given up, so that each is asked with every record.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import Counter
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -20,6 +19,7 @@ from time import monotonic
 from tests.soak.callbacks import Callbacks, published_now, running_callbacks
 from tests.soak.latencies import Lateness
 from tests.support.broken_networks import black_hole
+from tests.support.chosen_engine import change
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
 
@@ -180,7 +180,8 @@ async def _until_told(callbacks: Callbacks, expected: dict[int, int]) -> None:
 
 def give_up(database: Path) -> None:
     """Change the subscriptions that hang as if all their tries had failed."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute(
-            "UPDATE subscriptions SET exhausted = 1 WHERE callback NOT LIKE '%/ok/%'"
-        )
+    change(
+        database,
+        "UPDATE subscriptions SET exhausted = TRUE WHERE callback NOT LIKE ?",
+        "%/ok/%",
+    )

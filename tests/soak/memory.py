@@ -39,9 +39,14 @@ class MemoryWatch:
     async def run(self) -> None:
         while True:
             with suppress(FileNotFoundError, ProcessLookupError):
-                memory, file = own_memory(self.pid), self.database.stat().st_size
-                self.samples.append(Look(monotonic(), memory, file))
+                self.samples.append(
+                    Look(monotonic(), own_memory(self.pid), self._file_size())
+                )
             await asyncio.sleep(EACH)
+
+    def _file_size(self) -> int:
+        """0: it is on a server."""
+        return self.database.stat().st_size if self.database.exists() else 0
 
     def trend(self) -> Trend:
         return find_trend(self.samples)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.soak import backlog, crowd, hanging
 
 
+@pytest.mark.once("its crowd is written into the file")
 async def test_a_crowd_is_told_everything_once_in_flat_memory(tmp_path: Path) -> None:
     outcome = await crowd.run(tmp_path, subscribers=600, records=2)
     assert outcome.complaints == []

@@ -10,11 +10,12 @@ did. What else a hub keeps on its machine is in the file's directory on either e
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -84,6 +85,17 @@ async def open_chosen(path: Path) -> Storage:
     if CHOSEN is Engine.SQLITE:
         return await open_in_loop(path)
     return await open_storage(_stand_in(path).location, local_path_of(path))
+
+
+def change(path: Path, statement: LiteralString, *values: object) -> None:
+    """Change rows beside the hub, by a statement that both engines know; each value is
+    a ``?`` in it."""
+    if CHOSEN is Engine.SQLITE:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(statement, values)
+    else:
+        with psycopg.connect(location_of(path)) as server:
+            server.execute(statement.replace("?", "%s"), values)
 
 
 def stored_bytes(path: Path) -> bytes:
