@@ -242,7 +242,8 @@ class FirstDeliveries:
         subscription = member.first.subscription
         if reply.verdict is Verdict.DELIVERED:
             self._freshness.deliver(member.first.position, self._clock.monotonic)
-            self._write(member.chunk, delivered(member.first, reply))
+            outcome = delivered(member.first, reply, at=self._clock.now())
+            self._write(member.chunk, outcome)
             if subscription.exhausted:
                 self._events.recovered(subscription)
             return

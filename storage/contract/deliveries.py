@@ -174,9 +174,9 @@ class DeliveryStore(Protocol):
     async def first_successes(
         self, records: Sequence[tuple[FeedId, Position]]
     ) -> dict[Position, datetime | None]:
-        """For each record that was sent to any callback, when its first chunk with a
-        2xx answer was settled; None if no callback has accepted it, or only upon a
-        retry."""
+        """For each record that was sent to any callback, when the first one accepted
+        it: the earliest `Attempt.at` of its chunks' members. None if no callback has
+        accepted it, or only upon a retry."""
         ...
 
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None: ...

@@ -308,14 +308,14 @@ _OF_LOG: Final = (
         "chunks",
         "id",
         "id int, position int, feed_id int, at int, lease_id int, due int,"
-        " members ids, outcomes bytes",
+        " members ids, outcomes bytes, times bytes",
         is_numbered=True,
     ),
     _table(
         "deliveries",
         "id",
         "id int, feed_id int, position int, at int, first_id int, last_id int,"
-        " members ids, outcomes bytes",
+        " members ids, outcomes bytes, times bytes",
         is_numbered=True,
     ),
     _table(

@@ -42,6 +42,7 @@ from storage.records import (
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
     from_milliseconds_or_none,
+    pack_answer_time,
     to_milliseconds,
     to_milliseconds_or_none,
 )
@@ -58,6 +59,7 @@ from storage.sqlite.rows import (
     read_chunk_attempt,
     read_dead_letter,
     read_failed_attempt,
+    read_first_successes,
     read_retrying,
     read_sent_chunk,
     read_subscription,
@@ -99,34 +101,52 @@ WHERE a.subscription_id = %(subscription)s AND a.at >= %(since)s AND a.at < %(un
 ORDER BY a.id DESC LIMIT %(limit)s
 """
 _STRAIGHT: Final = """
-SELECT d.position, d.at, substr(d.outcomes, (m.n * 4 - 3)::int, 4) FROM (
-    SELECT position, at, members, outcomes FROM deliveries
-    WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = %(subscription)s)
-        AND first_id <= %(subscription)s AND last_id >= %(subscription)s
-    UNION ALL
-    SELECT position, at, members, outcomes FROM chunks
-    WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = %(subscription)s)
-) d, unnest(d.members) WITH ORDINALITY m (id, n)
-WHERE m.id = %(subscription)s AND d.at >= %(since)s AND d.at < %(until)s
-    AND (d.at, d.position) < (%(at)s, %(position)s)
-    AND d.position BETWEEN %(first)s AND %(last)s
-    AND substr(d.outcomes, (m.n * 4 - 3)::int, 2) BETWEEN '\\x00c8' AND '\\x012b'
-ORDER BY d.position DESC LIMIT %(limit)s
+SELECT a.position, a.at, a.outcome, a.is_exact FROM (
+    SELECT d.position, coalesce(answer_time(d.at, d.times, (m.n - 1)::int), d.at) AS at,
+        substr(d.outcomes, (m.n * 4 - 3)::int, 4) AS outcome,
+        answer_time(d.at, d.times, (m.n - 1)::int) IS NOT NULL AS is_exact
+    FROM (
+        SELECT position, at, members, outcomes, times FROM deliveries
+        WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = %(subscription)s)
+            AND first_id <= %(subscription)s AND last_id >= %(subscription)s
+        UNION ALL
+        SELECT position, at, members, outcomes, times FROM chunks
+        WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = %(subscription)s)
+    ) d, unnest(d.members) WITH ORDINALITY m (id, n)
+    WHERE m.id = %(subscription)s AND d.at >= %(since)s
+        AND d.position BETWEEN %(first)s AND %(last)s
+        AND substr(d.outcomes, (m.n * 4 - 3)::int, 2) BETWEEN '\\x00c8' AND '\\x012b'
+) a
+WHERE a.at >= %(since)s AND a.at < %(until)s
+    AND (a.at, a.position) < (%(at)s, %(position)s)
+ORDER BY a.position DESC LIMIT %(limit)s
 """
 """Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
 _SENT: Final = """
-SELECT c.position, CASE WHEN EXISTS (
+SELECT c.position, c.members[1] AS first_id, c.id, {is_open} AS is_open, EXISTS (
     SELECT 1 FROM generate_series(0, cardinality(c.members) - 1) i
     WHERE substr(c.outcomes, i * 4 + 1, 2) BETWEEN '\\x00c8' AND '\\x012b'
-) THEN c.at END AS at
+) AS is_taken
 FROM unnest(%(feeds)s::bigint[], %(positions)s::bigint[]) w (feed_id, position)
 JOIN {table} c ON c.feed_id = w.feed_id AND c.position = w.position
 """
 _FIRST_SUCCESSES: Final = f"""
-SELECT position, min(at) FROM (
-    {_SENT.format(table="deliveries")} UNION ALL {_SENT.format(table="chunks")}
-) s GROUP BY position
+WITH sent AS (
+    {_SENT.format(table="deliveries", is_open="FALSE")}
+    UNION ALL {_SENT.format(table="chunks", is_open="TRUE")}
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY position, is_taken ORDER BY first_id)
+        AS place
+    FROM sent
+)
+SELECT r.position, CASE WHEN r.is_taken THEN coalesce(d.at, c.at) END,
+    coalesce(d.outcomes, c.outcomes), coalesce(d.times, c.times)
+FROM ranked r LEFT JOIN deliveries d ON d.id = r.id AND NOT r.is_open
+    LEFT JOIN chunks c ON c.id = r.id AND r.is_open
+WHERE r.place <= CASE WHEN r.is_taken THEN 4 ELSE 1 END
 """
+"""Of each record the first chunks that a callback accepted it from. More than these are
+not under way at once, so one of them has the first success."""
 _WHOSE: Final = (
     "a.host, t.url, s.callback FROM attempts a"
     " JOIN subscriptions s ON s.id = a.subscription_id"
@@ -464,9 +484,7 @@ class PostgresDeliveries:
         rows = await self._connections.all(
             _FIRST_SUCCESSES, {"feeds": feeds, "positions": positions}
         )
-        return {
-            Position(position): from_milliseconds_or_none(at) for position, at in rows
-        }
+        return read_first_successes(rows)
 
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         ((trimmed,),) = await self._connections.write(
@@ -511,7 +529,8 @@ def _encode_outcomes(outcomes: Sequence[ChunkOutcome]) -> list[dict[str, Any]]:
     """Outcomes by chunk, in order: locks are always taken in the same order."""
     chunks: defaultdict[tuple[int, int], dict[int, bytes]] = defaultdict(dict)
     for each in outcomes:
-        chunks[each.chunk_id, each.lease_id][each.index] = pack_outcome(each)
+        packed = pack_outcome(each) + pack_answer_time(each.at)
+        chunks[each.chunk_id, each.lease_id][each.index] = packed
     return [
         {
             "chunk": chunk,

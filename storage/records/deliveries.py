@@ -160,6 +160,8 @@ class AttemptReason(StrEnum):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a callback. ``status`` 0: no answer, then ``error`` says why.
 
+    ``at``: when it was over. Unless ``is_exact``, a former version kept only when all
+    callbacks that were sent the record together had answered, and this is that time.
     ``id`` 0: it has no row of its own, as it succeeded at once. ``details`` are those
     of a failure, kept for the latest failures of each subscription.
     """
@@ -173,6 +175,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     reason: AttemptReason = AttemptReason.NEW_RECORD
     id: int = 0
     details: AttemptDetails | None = None
+    is_exact: bool = True
 
 
 class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,7 +241,7 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     It answered with a 2xx, or a retry, a dead letter or its ending in the same flush
     takes over. ``status`` and ``milliseconds`` are those of the attempt; both 0 if none
-    was made.
+    was made. ``at``: when a delivery was over; None: nothing was delivered.
     """
 
     chunk_id: int
@@ -246,6 +249,7 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     index: int
     status: int
     milliseconds: int
+    at: datetime | None = None
 
 
 class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,13 @@
 """How values are kept in columns: times, lists of ids, and lists of hashes.
 
-Times are whole milliseconds since 1970 UTC. Ids are one JSON text, which is a parameter
+Times are whole milliseconds since 1970 UTC, or the last 32 bits of them where many are
+kept beside a whole one. Ids are one JSON text, which is a parameter
 for ``json_each`` or a column. Hashes are two parameters.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -33,6 +35,31 @@ def from_milliseconds(milliseconds: int) -> datetime:
 
 def from_milliseconds_or_none(milliseconds: int | None) -> datetime | None:
     return None if milliseconds is None else from_milliseconds(milliseconds)
+
+
+_TIME: Final = struct.Struct(">I")
+_HALF: Final = 1 << 31
+
+
+def pack_answer_time(at: datetime | None) -> bytes:
+    """Pack when a member's delivery was over, as the last 32 bits of its milliseconds;
+    0 if that is not known."""
+    return _TIME.pack(0 if at is None else to_milliseconds(at) & 0xFFFFFFFF or 1)
+
+
+def answer_time(settled: int, times: bytes | None, index: int) -> int | None:
+    """When a member's delivery was over, in milliseconds; None if that is not known.
+
+    ``settled``, the time of the chunk's last acknowledgement, says which time has the
+    packed bits: one in the 24 days before. A clock that was set back since makes it the
+    time of the acknowledgement.
+    """
+    if times is None:
+        return None
+    (bits,) = _TIME.unpack_from(times, index * _TIME.size)
+    before = (settled - bits) & 0xFFFFFFFF
+    is_ahead = before >= _HALF
+    return (settled if is_ahead else settled - before) if bits else None
 
 
 _decoder = msgspec.json.Decoder(list[int])

@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import aiosqlite
 
 from storage.secrets import SecretBox
+from storage.sqlite.columns import answer_time
 from storage.sqlite.trigrams import folded
 from storage.subscription_filter import wanted_news
 
@@ -58,6 +59,13 @@ def teach_secrets(connection: sqlite3.Connection, box: SecretBox) -> None:
     connection.create_function("is_same_secret", 2, box.is_same)
 
 
+READ_FUNCTIONS: Final[Sequence[tuple[str, int, Callable[..., str | int | None]]]] = (
+    ("fold", 1, folded),
+    ("answer_time", 3, answer_time),
+)
+"""Functions that SQL of reads may use: each with the number of its arguments."""
+
+
 async def open_for_reading(path: Path) -> aiosqlite.Connection:
     connection = await aiosqlite.connect(
         read_only(path),
@@ -66,7 +74,8 @@ async def open_for_reading(path: Path) -> aiosqlite.Connection:
         cached_statements=_STATEMENTS_KEPT,
     )
     await connection.execute("PRAGMA cache_size = -8192")
-    await connection.create_function("fold", 1, folded, deterministic=True)
+    for name, arguments, function in READ_FUNCTIONS:
+        await connection.create_function(name, arguments, function, deterministic=True)
     return connection
 
 

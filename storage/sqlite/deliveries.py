@@ -34,6 +34,7 @@ from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.control import SqliteControl
 from storage.sqlite.delivery_chunks import (
+    MOST_OF_ONE_FEED,
     Ask,
     CommitClaims,
     Give,
@@ -59,6 +60,7 @@ from storage.sqlite.rows import (
     read_chunk_attempt,
     read_dead_letter,
     read_failed_attempt,
+    read_first_successes,
     read_retrying,
     read_sent_chunk,
 )
@@ -251,9 +253,7 @@ class SqliteDeliveries:
         rows = await self._readers.all(
             _FIRST_SUCCESSES, {"records": msgspec.json.encode(records).decode()}
         )
-        return {
-            Position(position): from_milliseconds_or_none(at) for position, at in rows
-        }
+        return read_first_successes(rows)
 
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None:
         row = await self._readers.first(
@@ -401,35 +401,56 @@ ORDER BY a.id DESC LIMIT :limit
 """
 _STRAIGHT = """
 WITH straight AS (
-    SELECT position, at, members, outcomes FROM deliveries
+    SELECT position, at, members, outcomes, times FROM deliveries
     WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = :subscription)
         AND first_id <= :subscription AND last_id >= :subscription
     UNION ALL
-    SELECT position, at, members, outcomes FROM chunks
+    SELECT position, at, members, outcomes, times FROM chunks
     WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = :subscription)
+), taken AS (
+    SELECT d.position, d.at AS settled, answer_time(d.at, d.times, m.key) AS answered,
+        substr(d.outcomes, m.key * 4 + 1, 4) AS outcome
+    FROM straight d CROSS JOIN json_each(d.members) m
+    WHERE m.value = :subscription AND d.at >= :since
+        AND d.position BETWEEN :first AND :last
+        AND hex(substr(d.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
+), dated AS (
+    SELECT position, coalesce(answered, settled) AS at, outcome,
+        answered IS NOT NULL AS is_exact
+    FROM taken
 )
-SELECT d.position, d.at, substr(d.outcomes, m.key * 4 + 1, 4)
-FROM straight d CROSS JOIN json_each(d.members) m
-WHERE m.value = :subscription
-    AND d.at >= :since AND d.at < :until AND (d.at, d.position) < (:at, :position)
-    AND d.position BETWEEN :first AND :last
-    AND hex(substr(d.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
-ORDER BY d.position DESC LIMIT :limit
+SELECT * FROM dated
+WHERE at >= :since AND at < :until AND (at, position) < (:at, :position)
+ORDER BY position DESC LIMIT :limit
 """
 """Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
 _SENT = """
-SELECT c.position, iif(EXISTS (
+SELECT c.position, {first_id} AS first_id, c.id AS {table}_id, EXISTS (
     SELECT 1 FROM json_each(c.members) m
     WHERE hex(substr(c.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
-), c.at, NULL) at
+) AS is_taken
 FROM json_each(:records) wanted CROSS JOIN {table} c
     ON c.feed_id = wanted.value ->> 0 AND c.position = wanted.value ->> 1
 """
 _FIRST_SUCCESSES = f"""
-SELECT position, min(at) FROM (
-    {_SENT.format(table="deliveries")} UNION ALL {_SENT.format(table="chunks")}
-) GROUP BY position
+WITH sent AS (
+    SELECT *, NULL AS chunks_id
+    FROM ({_SENT.format(table="deliveries", first_id="c.first_id")})
+    UNION ALL SELECT position, first_id, NULL, is_taken, chunks_id
+    FROM ({_SENT.format(table="chunks", first_id="json_extract(c.members, '$[0]')")})
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY position, is_taken ORDER BY first_id)
+        AS place
+    FROM sent
+)
+SELECT r.position, iif(r.is_taken, coalesce(d.at, c.at), NULL),
+    coalesce(d.outcomes, c.outcomes), coalesce(d.times, c.times)
+FROM ranked r LEFT JOIN deliveries d ON d.id = r.deliveries_id
+    LEFT JOIN chunks c ON c.id = r.chunks_id
+WHERE r.place <= iif(r.is_taken, {MOST_OF_ONE_FEED}, 1)
 """
+"""Of each record the first chunks that a callback accepted it from. More than these are
+not under way at once, so one of them has the first success."""
 
 
 _WHOSE = (

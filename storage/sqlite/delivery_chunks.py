@@ -31,8 +31,8 @@ from storage.sqlite.rows import (
 )
 from storage.sqlite.writer import Writer
 
-PackedOutcome = tuple[int, bytes]
-"""The index of a member, and its packed outcome."""
+PackedOutcome = tuple[int, bytes, bytes]
+"""The index of a member, its packed outcome, and the packed time of its answer."""
 
 
 # --- acknowledging ---
@@ -50,32 +50,37 @@ def acknowledge(
     Returns False, and changes nothing, unless the lease holds.
     """
     found = connection.execute(
-        "SELECT outcomes FROM chunks WHERE id = ? AND lease_id = ?",
+        "SELECT outcomes, times FROM chunks WHERE id = ? AND lease_id = ?",
         (chunk_id, lease_id),
     ).fetchone()
     if found is None:
         return False
     noted = bytearray(found[0])
-    for index, outcome in outcomes:
+    times = bytearray(found[1] or len(noted))
+    for index, outcome, answered in outcomes:
         start = index * OUTCOME_BYTES
         noted[start : start + OUTCOME_BYTES] = outcome
+        times[start : start + OUTCOME_BYTES] = answered
+    is_finished = next(pending_indexes(noted), None) is None
     connection.execute(
-        "UPDATE chunks SET outcomes = ?, at = ? WHERE id = ?",
-        (bytes(noted), at, chunk_id),
+        _FINISH
+        if is_finished
+        else "UPDATE chunks SET"
+        " outcomes = :outcomes, times = :times, at = :at WHERE id = :id",
+        {"outcomes": noted, "times": times, "at": at, "id": chunk_id},
     )
-    if next(pending_indexes(noted), None) is None:
-        _finish(chunk_id, connection)
+    if is_finished:
+        connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     return True
 
 
-def _finish(chunk_id: int, connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "INSERT INTO deliveries (feed_id, position, at, first_id, last_id, members,"
-        " outcomes) SELECT feed_id, position, at, json_extract(members, '$[0]'),"
-        " json_extract(members, '$[#-1]'), members, outcomes FROM chunks WHERE id = ?",
-        (chunk_id,),
-    )
-    connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+_FINISH = """
+INSERT INTO deliveries (feed_id, position, at, first_id, last_id, members, outcomes,
+    times)
+SELECT feed_id, position, :at, json_extract(members, '$[0]'),
+    json_extract(members, '$[#-1]'), members, :outcomes, :times
+FROM chunks WHERE id = :id
+"""
 
 
 # --- splitting ---
@@ -350,7 +355,7 @@ def _pass_by_the_unable(
     unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
     passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
     if passed:
-        noted = [(index, NO_ATTEMPT) for index in sorted(passed)]
+        noted = [(index, *NO_ATTEMPT) for index in sorted(passed)]
         acknowledge(chunk_id, lease_id, noted, now, connection)
 
 

@@ -19,7 +19,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.columns import pack_answer_time, pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import PackedOutcome, acknowledge
 from storage.sqlite.retries import (
     Lease,
@@ -29,7 +29,11 @@ from storage.sqlite.retries import (
     note_conditions,
     open_retry,
 )
-from storage.sqlite.rows import ATTEMPT_REASON_NUMBERS, pack_details, pack_outcome
+from storage.sqlite.rows import (
+    ATTEMPT_REASON_NUMBERS,
+    pack_details,
+    pack_outcome,
+)
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
@@ -95,7 +99,7 @@ def _acknowledge_all(
     """Store all outcomes; returns chunk and lease of each chunk whose lease is lost."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
-        packed = (outcome.index, pack_outcome(outcome))
+        packed = outcome.index, pack_outcome(outcome), pack_answer_time(outcome.at)
         by_chunk[outcome.chunk_id, outcome.lease_id].append(packed)
     return {
         (chunk_id, lease_id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -53,8 +54,10 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
+    answer_time,
     from_milliseconds,
     from_milliseconds_or_none,
+    pack_answer_time,
     to_milliseconds_or_none,
 )
 from storage.sqlite.feed_statistics import read_statistics
@@ -167,12 +170,14 @@ def read_subscription(row: Row, box: SecretBox) -> Subscription:
 # --- deliveries ---
 
 OUTCOME_BYTES = 4
+"""Bytes of a member's outcome, and of the time of its answer in another column."""
 _OUTCOME = struct.Struct(">HH")
 _PENDING_STATUS = 0xFFFF
 _LONGEST = 0xFFFF
 PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
 """The outcome of a member that is not acknowledged yet."""
-NO_ATTEMPT = _OUTCOME.pack(0, 0)
+NO_ATTEMPT = _OUTCOME.pack(0, 0), pack_answer_time(None)
+"""The outcome and the time of a member that needs nothing more."""
 
 ATTEMPT = (
     "a.id, a.subscription_id, a.position, a.at, a.status, a.milliseconds, a.error,"
@@ -299,7 +304,7 @@ def read_failed_attempt(row: Row) -> FailedAttempt:
 
 
 def read_chunk_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
-    position, at, outcome = row
+    position, at, outcome, is_exact = row
     status, milliseconds = unpack_outcome(outcome)
     return Attempt(
         subscription_id=subscription_id,
@@ -307,6 +312,28 @@ def read_chunk_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
         at=from_milliseconds(at),
         status=status,
         milliseconds=milliseconds,
+        is_exact=bool(is_exact),
+    )
+
+
+def read_first_successes(rows: Iterable[Row]) -> dict[Position, datetime | None]:
+    """Read rows of a record's position, and of a chunk of it, NULL for none that a
+    callback accepted: its last acknowledgement, outcomes and times."""
+    found = dict[Position, datetime | None]()
+    for position, settled, outcomes, times in rows:
+        known = found.setdefault(Position(position), None)
+        if settled is not None:
+            first = from_milliseconds(_first_success(settled, outcomes, times))
+            found[position] = first if known is None else min(known, first)
+    return found
+
+
+def _first_success(settled: int, outcomes: bytes, times: bytes | None) -> int:
+    return min(
+        answered if answered is not None else settled
+        for index, (status, _) in enumerate(_OUTCOME.iter_unpack(outcomes))
+        if 200 <= status < 300
+        for answered in (answer_time(settled, times, index),)
     )
 
 

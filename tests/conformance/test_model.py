@@ -408,6 +408,7 @@ class Comparison(RuleBasedStateMachine):
             index=index,
             status=200 if fate in ("ok", "ahead") else 500,
             milliseconds=70_000,
+            at=self._now - timedelta(seconds=1) if fate == "ok" else None,
         )
         flush = replace(flush, outcomes=(*flush.outcomes, outcome))
         if fate == "late":

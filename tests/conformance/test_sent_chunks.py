@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from storage.records import SentChunk
-from tests.support.storage_scene import Scene, all_of, at
+from storage.records import AttemptRange, SentChunk
+from tests.support.storage_scene import Scene, all_of, at, outcome_of
 
 
 async def test_a_chunk_tells_how_many_took_it_and_how_fast(scene: Scene) -> None:
@@ -56,3 +56,39 @@ async def test_chunks_are_found_by_time_and_feed_page_by_page(
         met += page
         before = page[-1].id
     assert [each.at for each in met] == [at(seconds) for seconds in expected]
+
+
+async def test_each_delivery_is_told_with_its_own_time(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    subscriptions = [await scene.subscribe(feed, name) for name in "abcd"]
+    position = await scene.publish(feed)
+    (chunk,) = await scene.claim(at(1))
+    first, second, third, fourth = (index for index, _ in chunk.pending)
+    quick, slow = outcome_of(chunk, first, when=at(1.25)), at(2.5)
+    await scene.flush(when=at(1.3), outcomes=(quick,))
+    last = [
+        outcome_of(chunk, second, when=slow),
+        outcome_of(chunk, third, when=at(9)),  # of a clock that was set back since
+        outcome_of(chunk, fourth),  # as by a former version
+    ]
+    await scene.flush(when=at(3), outcomes=last)
+    deliveries = scene.storage.deliveries
+
+    told = [await deliveries.attempts(each.id, 9) for each in subscriptions]
+
+    assert [(one.at, one.is_exact) for (one,) in told] == [
+        (at(1.25), True),
+        (slow, True),
+        (at(3), True),
+        (at(3), False),
+    ]
+    within = [
+        AttemptRange(since=at(1.25), until=at(1.26)),
+        AttemptRange(since=at(1.26)),
+        AttemptRange(before=(at(1.25), position)),
+    ]
+    first_id = subscriptions[0].id
+    found = [await deliveries.attempts(first_id, 9, each) for each in within]
+    assert [len(each) for each in found] == [1, 0, 0]
+    successes = await deliveries.first_successes([(feed.id, position)])
+    assert successes == {position: at(1.25)}

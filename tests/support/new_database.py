@@ -24,8 +24,11 @@ import psycopg
 from storage.contract import Storage
 from storage.postgres import open_database as open_postgres
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.connection_threads import ConnectionThreads, read_only
-from storage.sqlite.trigrams import folded
+from storage.sqlite.connection_threads import (
+    READ_FUNCTIONS,
+    ConnectionThreads,
+    read_only,
+)
 from tests.support.postgres_server import shared_server
 
 _EMPTY: list[bytes] = []
@@ -85,7 +88,8 @@ class _LoopReader:
             self._connection = sqlite3.connect(
                 read_only(self._path), uri=True, isolation_level=None
             )
-            self._connection.create_function("fold", 1, folded, deterministic=True)
+            for name, arguments, function in READ_FUNCTIONS:
+                self._connection.create_function(name, arguments, function)
         return self._connection.execute(sql, parameters or ()).fetchall()
 
     async def close(self) -> None:

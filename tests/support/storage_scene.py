@@ -109,7 +109,8 @@ class Scene:
         while chunks := await self.claim(when):
             for chunk in chunks:
                 done.append(chunk.record.position)
-                await self.flush(when=when, outcomes=all_of(chunk))
+                outcomes = all_of(chunk, when=when)
+                await self.flush(when=when, outcomes=outcomes)
         return done
 
     async def fail(
@@ -203,15 +204,20 @@ def record(
     return RecordWrite(kind=kind, status=Status(code=200), entries=entries)
 
 
-def outcome_of(chunk: ClaimedChunk, index: int, status: int = 200) -> ChunkOutcome:
+def outcome_of(
+    chunk: ClaimedChunk, index: int, status: int = 200, when: datetime | None = None
+) -> ChunkOutcome:
     return ChunkOutcome(
         chunk_id=chunk.id,
         lease_id=chunk.lease_id,
         index=index,
         status=status,
         milliseconds=12,
+        at=when,
     )
 
 
-def all_of(chunk: ClaimedChunk, status: int = 200) -> tuple[ChunkOutcome, ...]:
-    return tuple(outcome_of(chunk, index, status) for index, _ in chunk.pending)
+def all_of(
+    chunk: ClaimedChunk, status: int = 200, when: datetime | None = None
+) -> tuple[ChunkOutcome, ...]:
+    return tuple(outcome_of(chunk, index, status, when) for index, _ in chunk.pending)

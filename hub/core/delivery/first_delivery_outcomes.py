@@ -65,13 +65,16 @@ class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             is_ahead=brought > own,
         )
 
-    def over(self, status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
+    def over(
+        self, status: int = 0, milliseconds: int = 0, at: datetime | None = None
+    ) -> ChunkOutcome:
         return ChunkOutcome(
             chunk_id=self.chunk_id,
             lease_id=self.lease_id,
             index=self.index,
             status=status,
             milliseconds=milliseconds,
+            at=at,
         )
 
     @property
@@ -88,10 +91,12 @@ def nothing_to_send(first: FirstDelivery) -> DeliveryOutcome:
     return DeliveryOutcome(outcome=first.over())
 
 
-def delivered(first: FirstDelivery, reply: CallbackResponse) -> DeliveryOutcome:
+def delivered(
+    first: FirstDelivery, reply: CallbackResponse, *, at: datetime
+) -> DeliveryOutcome:
     subscription = first.subscription
     return DeliveryOutcome(
-        outcome=first.over(reply.status, reply.milliseconds),
+        outcome=first.over(reply.status, reply.milliseconds, at),
         recovered=subscription.id if subscription.exhausted else None,
         advanced=(subscription.id, first.position) if first.is_ahead else None,
     )

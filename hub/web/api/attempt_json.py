@@ -43,15 +43,17 @@ class CallbackAnswerJson(JsonObject):
 class AttemptJson(JsonObject):
     """One request to a callback.
 
-    ``reason``: why it was made then. ``status`` is 0 without an answer, and ``error``
-    says why. ``failed_at``: how far a
-    failed request came. ``id``, ``failed_at`` and ``answer`` are null where nothing
-    more is kept. ``answer_withheld``: the callback is in a network that is exempt from
-    the address guard, so nothing of its answer is shown.
+    ``at``: when it was over; unless ``exact``, only known is that it was by then (kept
+    by a former version). ``reason``: why it was made then. ``status`` is 0 without an
+    answer, and ``error`` says why. ``failed_at``: how far a failed request came.
+    ``id``, ``failed_at`` and ``answer`` are null where nothing more is kept.
+    ``answer_withheld``: the callback is in a network that is exempt from the address
+    guard, so nothing of its answer is shown.
     """
 
     id: int | None
     at: Time
+    exact: bool
     position: int
     status: int
     milliseconds: int
@@ -67,6 +69,7 @@ class AttemptJson(JsonObject):
         return cls.of(
             attempt,
             id=attempt.id or None,
+            exact=attempt.is_exact,
             failed_at=details.stage if details else None,
             answer=CallbackAnswerJson.of_answer(details.answer if details else None),
             answer_withheld=details is not None and details.is_withheld,

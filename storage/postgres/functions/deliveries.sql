@@ -6,30 +6,49 @@ SELECT i FROM generate_series(0, length(outcomes) / 4 - 1) i
 WHERE substr(outcomes, i * 4 + 1, 2) = '\xffff' ORDER BY i;
 $$;
 
+CREATE OR REPLACE FUNCTION answer_time(settled bigint, times bytea, index int)
+RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+-- When a member's delivery was over: the time with these last 32 bits in the 24 days
+-- before the chunk's last acknowledgement. NULL if that is not known.
+SELECT CASE WHEN bits <> 0 THEN settled - CASE WHEN before < 2147483648 THEN before
+    ELSE 0 END END
+FROM (SELECT bits, (settled - bits) & 4294967295 AS before FROM (
+    SELECT ('x' || encode(substr(times, index * 4 + 1, 4), 'hex'))::bit(32)::bigint AS bits
+    ) b) a;
+$$;
+
 CREATE OR REPLACE FUNCTION acknowledge(
     chunk bigint, lease bigint, indexes int[], given bytea[], now bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 -- Note outcomes in a chunk; once no member is pending, it moves to the history. Returns
--- FALSE, and changes nothing, unless the lease holds.
+-- FALSE, and changes nothing, unless the lease holds. Each outcome is followed by the time
+-- of the answer; a former program does not tell it.
 DECLARE
     noted bytea;
+    answered bytea;
     number int;
 BEGIN
-    SELECT outcomes INTO noted FROM chunks WHERE id = chunk AND lease_id = lease
+    SELECT outcomes, coalesce(times, decode(repeat('00', length(outcomes)), 'hex'))
+        INTO noted, answered FROM chunks WHERE id = chunk AND lease_id = lease
         FOR UPDATE;
     IF NOT FOUND THEN
         RETURN FALSE;
     END IF;
     FOR number IN 1 .. cardinality(indexes) LOOP
-        noted := overlay(noted PLACING given[number] FROM indexes[number] * 4 + 1 FOR 4);
+        noted := overlay(noted PLACING substr(given[number], 1, 4)
+            FROM indexes[number] * 4 + 1 FOR 4);
+        IF length(given[number]) = 8 THEN
+            answered := overlay(answered PLACING substr(given[number], 5, 4)
+                FROM indexes[number] * 4 + 1 FOR 4);
+        END IF;
     END LOOP;
     IF EXISTS (SELECT 1 FROM pending_indexes(noted)) THEN
-        UPDATE chunks SET outcomes = noted, at = now WHERE id = chunk;
+        UPDATE chunks SET outcomes = noted, times = answered, at = now WHERE id = chunk;
     ELSE
         INSERT INTO deliveries (feed_id, position, at, first_id, last_id, members,
-            outcomes)
+            outcomes, times)
         SELECT feed_id, position, now, members[1], members[cardinality(members)],
-            members, noted FROM chunks WHERE id = chunk;
+            members, noted, answered FROM chunks WHERE id = chunk;
         DELETE FROM chunks WHERE id = chunk;
     END IF;
     RETURN TRUE;

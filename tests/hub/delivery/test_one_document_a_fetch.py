@@ -146,10 +146,10 @@ class Course:
                 await self._write(nothing_to_send(first))
                 continue
             reply = self._reply(subscription.id, first.position, document.body)
+            now = at(self._now)
             if reply is OK:
-                await self._write(delivered(first, reply))
+                await self._write(delivered(first, reply, at=now))
             else:
-                now = at(self._now)
                 await self._write(refused(first, reply, at=now, jitter=0.5))
 
     async def _catch_up(self, retrying: RetryingSubscription) -> None:

@@ -430,17 +430,17 @@ class MemoryDeliveries:
         for chunk in [*self._state.finished, *self._state.chunks.values()]:
             if subscription_id not in chunk.members:
                 continue
-            status, taken = chunk.outcomes.get(
-                chunk.members.index(subscription_id), (0, 0)
-            )
+            index = chunk.members.index(subscription_id)
+            status, taken = chunk.outcomes.get(index, (0, 0))
             if 200 <= status < 300:
                 found.append(
                     Attempt(
                         subscription_id=subscription_id,
                         position=chunk.position,
-                        at=chunk.at,
+                        at=chunk.taken_at(index),
                         status=status,
                         milliseconds=taken,
+                        is_exact=index in chunk.times,
                     )
                 )
         found = [each for each in found if _is_in(wanted or AttemptRange(), each)]
@@ -454,9 +454,13 @@ class MemoryDeliveries:
         for chunk in [*self._state.finished, *self._state.chunks.values()]:
             if (chunk.feed_id, chunk.position) not in records:
                 continue
-            taken = any(200 <= status < 300 for status, _ in chunk.outcomes.values())
             known = found.get(chunk.position)
-            times = [each for each in (known, chunk.at if taken else None) if each]
+            times = [known] if known else []
+            times += [
+                chunk.taken_at(index)
+                for index, (status, _) in chunk.outcomes.items()
+                if 200 <= status < 300
+            ]
             found[chunk.position] = min(times, default=None)
         return found
 

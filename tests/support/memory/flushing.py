@@ -104,6 +104,8 @@ class Flushing:
         chunk.at = self._at
         milliseconds_kept = min(outcome.milliseconds, 0xFFFF)
         chunk.outcomes[outcome.index] = (outcome.status, milliseconds_kept)
+        if outcome.at is not None:
+            chunk.times[outcome.index] = min(self._at, milliseconds(outcome.at))
         finish_if_done(chunk, self._state)
 
     def _open(self, opened: RetryOpened) -> None:

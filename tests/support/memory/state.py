@@ -83,6 +83,11 @@ class ModelChunk:
     due: datetime
     at: datetime
     outcomes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    times: dict[int, datetime] = field(default_factory=dict)
+
+    def taken_at(self, index: int) -> datetime:
+        """When a member's delivery was over, if that is known."""
+        return self.times.get(index, self.at)
 
     @property
     def pending(self) -> list[int]:

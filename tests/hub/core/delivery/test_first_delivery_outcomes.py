@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -27,15 +27,23 @@ def a_first(*, exhausted: bool = False) -> FirstDelivery:
     )
 
 
-def outcome(status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
+def outcome(
+    status: int = 0, milliseconds: int = 0, at: datetime | None = None
+) -> ChunkOutcome:
     return ChunkOutcome(
-        chunk_id=3, lease_id=77, index=4, status=status, milliseconds=milliseconds
+        chunk_id=3,
+        lease_id=77,
+        index=4,
+        status=status,
+        milliseconds=milliseconds,
+        at=at,
     )
 
 
-def test_a_2xx_costs_one_bit_and_nothing_else() -> None:
-    result = delivered(a_first(), CallbackResponse(status=204, milliseconds=9))
-    assert result == DeliveryOutcome(outcome=outcome(204, 9))
+def test_a_2xx_costs_its_bits_in_the_chunk_and_nothing_else() -> None:
+    reply = CallbackResponse(status=204, milliseconds=9)
+    result = delivered(a_first(), reply, at=START)
+    assert result == DeliveryOutcome(outcome=outcome(204, 9, START))
 
 
 def a_chunk(position: int) -> ClaimedChunk:
@@ -51,14 +59,14 @@ def test_it_brings_its_subscriber_up_to_its_record(brought: int) -> None:
 
 def test_a_2xx_for_a_later_document_brings_its_subscriber_up_to_that() -> None:
     first = FirstDelivery.of(a_chunk(10), 4, a_subscription(), Position(12))
-    result = delivered(first, CallbackResponse(status=200, milliseconds=9))
-    assert result == DeliveryOutcome(outcome=outcome(200, 9), advanced=(1, 12))
+    reply = CallbackResponse(status=200, milliseconds=9)
+    result = delivered(first, reply, at=START)
+    assert result == DeliveryOutcome(outcome=outcome(200, 9, START), advanced=(1, 12))
 
 
 def test_a_2xx_brings_an_exhausted_subscription_back() -> None:
-    result = delivered(
-        a_first(exhausted=True), CallbackResponse(status=200, milliseconds=9)
-    )
+    reply = CallbackResponse(status=200, milliseconds=9)
+    result = delivered(a_first(exhausted=True), reply, at=START)
     assert result.recovered == 1
 
 

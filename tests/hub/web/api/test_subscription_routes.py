@@ -145,6 +145,7 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
     assert shown["attempts"] == [
         {
             "at": now.isoformat().replace("+00:00", "Z"),
+            "exact": True,
             "position": 1,
             "status": 503,
             "milliseconds": 12,

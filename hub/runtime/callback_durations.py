@@ -1,0 +1,97 @@
+"""How long the latest requests to callbacks took, of those that are not always fast.
+
+Everything is in memory and bounded, and starts from nothing with each start of the hub.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from storage.records import SubscriptionId
+
+NOTICED_MILLISECONDS: Final = 100
+"""A callback is noticed with the first request that takes so long, and its requests
+are remembered from then on."""
+REQUESTS: Final = 16
+"""The latest requests of a callback that are remembered."""
+MOST_CALLBACKS: Final = 2_000
+"""Callbacks that are remembered; beyond that the fastest quarter is dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackDuration:
+    """The latest requests to one subscription's callback, at most `REQUESTS`; so many
+    of them ``failed``. ``last``: when the latest was over."""
+
+    subscription_id: SubscriptionId
+    requests: int
+    failed: int
+    median_milliseconds: int
+    slowest_milliseconds: int
+    last: datetime
+
+
+@dataclass(slots=True)
+class _Recent:
+    last: float = 0.0
+    taken: deque[tuple[int, bool]] = field(
+        default_factory=lambda: deque(maxlen=REQUESTS)
+    )
+    """Milliseconds, and whether it was delivered."""
+
+    def median(self) -> int:
+        return sorted(self.taken)[len(self.taken) // 2][0]
+
+
+class CallbackDurations:
+    def __init__(self, *, capacity: int = MOST_CALLBACKS) -> None:
+        self._capacity = capacity
+        self._recent = dict[SubscriptionId, _Recent]()
+
+    def note(
+        self,
+        subscription_id: SubscriptionId,
+        milliseconds: int,
+        unix: Callable[[], float],
+        *,
+        is_delivered: bool,
+    ) -> None:
+        """Note that a request to the subscription's callback is over. Called for each;
+        ``unix`` tells the time in Unix seconds."""
+        recent = self._recent.get(subscription_id)
+        if recent is None:
+            if milliseconds < NOTICED_MILLISECONDS:
+                return
+            if len(self._recent) >= self._capacity:
+                self._drop_fastest()
+            recent = self._recent[subscription_id] = _Recent()
+        recent.taken.append((milliseconds, is_delivered))
+        recent.last = unix()
+
+    def forget(self, ids: Iterable[SubscriptionId]) -> None:
+        for each in ids:
+            self._recent.pop(each, None)
+
+    def slowest(self, limit: int) -> list[CallbackDuration]:
+        """Those whose requests typically take longest, by their median."""
+        found = [
+            CallbackDuration(
+                subscription_id=id,
+                requests=len(each.taken),
+                failed=sum(not is_delivered for _, is_delivered in each.taken),
+                median_milliseconds=each.median(),
+                slowest_milliseconds=max(each.taken)[0],
+                last=datetime.fromtimestamp(each.last, UTC),
+            )
+            for id, each in self._recent.items()
+        ]
+        found.sort(key=lambda each: each.median_milliseconds, reverse=True)
+        return found[:limit]
+
+    def _drop_fastest(self) -> None:
+        by_median = sorted(self._recent, key=lambda id: self._recent[id].median())
+        self.forget(by_median[: self._capacity // 4])
