@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.admin import TOKEN
 from tests.support.browsed_hubs import BrowsedHub, Kind, open_browsed_hub
-from tests.support.chosen_engine import change
+from tests.support.chosen_engine import CHOSEN, Engine, change
 from tests.support.chromium import PHONE, Tab, in_a_browser, new_tab
 from tests.support.http_server import ServerAnswer
 from tests.support.stage import Stage
@@ -285,13 +285,16 @@ async def subscribe(stage: Stage) -> int:
 async def give_up(stage: Stage, callback: str) -> None:
     """As if the last record had been tried for a week."""
     subscription_id = (await stage.api.subscriptions())[callback]
-    change(
-        stage.hub.database,
-        "INSERT INTO dead (subscription_id, first, last, reason, at)"
-        " SELECT ?, position, position, 'answered 500', at FROM records"
-        " WHERE position = (SELECT max(position) FROM records)",
-        subscription_id,
-    )
+    change(stage.hub.database, _GIVE_UP, subscription_id)
+
+
+_GIVE_UP = (
+    "INSERT INTO dead (subscription_id, first, last, reason, at)"
+    " SELECT ?, position, position, 'answered 500', at FROM records"
+    " WHERE position = (SELECT max(position) FROM records)"
+)
+if CHOSEN is Engine.POSTGRESQL:
+    _GIVE_UP = _GIVE_UP.replace("INTO dead", "INTO dead_letters")
 
 
 # --- tokens ---

@@ -64,7 +64,7 @@ def execute(location: str, statement: str) -> None:
 
 
 async def until_lost(term: CopyTerm) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             term.require()
             await asyncio.sleep(0.01)
@@ -117,7 +117,7 @@ async def test_a_copy_ends_if_its_term_cannot_be_renewed(location: str) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()",
         )
-        with pytest.raises(StorageError, match="terminating connection"):
+        with pytest.raises(StorageError, match="the database could not be read"):
             await until_lost(term)
 
 
