@@ -95,10 +95,32 @@ def explain_plan(plan: Document, *, verbose: bool) -> None:
 
 
 def print_polls(history: Document) -> None:
-    """Print a table of polls, the latest first."""
-    if not history["polls"]:
+    """Print a table of polls, the latest first, and what explains the gaps."""
+    if history["polls"]:
+        _print_poll_table(history["polls"])
+    else:
         say(f"of {printable(history['url'])} no poll is kept, or none of that time")
-        return
+    for name in ("before", "after"):
+        if poll := history.get(name):
+            said = f"{_reason(poll)}, {poll['outcome']}, HTTP {poll['code'] or '-'}"
+            say(f"the poll {name}: {moment(poll['at'])}, {said}")
+    for pause in history.get("pauses", ()):
+        say(_pause(pause))
+
+
+def _pause(pause: Document) -> str:
+    began, ended = pause["paused_at"], pause["resumed_at"]
+    words = f"paused from {moment(began)}{_by(pause['paused_by'])}"
+    if ended is None:
+        return f"{words} until now"
+    return f"{words} until {moment(ended)}{_by(pause['resumed_by'])}"
+
+
+def _by(who: str | None) -> str:
+    return f" ({printable(who)})" if who else ""
+
+
+def _print_poll_table(polls: Sequence[Document]) -> None:
     rows = [
         (
             moment(poll["at"]),
@@ -108,7 +130,7 @@ def print_polls(history: Document) -> None:
             poll["milliseconds"],
             poll["entries"] or "",
         )
-        for poll in history["polls"]
+        for poll in polls
     ]
     print_table(("AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"), rows)
 

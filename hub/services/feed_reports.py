@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,6 +12,12 @@ from hub.core.schedule.poll_period import Plan
 from hub.core.schedule.posting_profile import velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
 from hub.core.status.feed_health import HealthReport, health_of
+from hub.core.status.feed_pauses import (
+    FeedPause,
+    PauseChange,
+    change_of_plan,
+    pauses_of,
+)
 from hub.core.status.feed_timeline import (
     FeedTimeline,
     PollRun,
@@ -88,17 +94,28 @@ class ExplainedFeed:
 
 ASKED_WITHIN: Final = timedelta(seconds=60)
 """The longest time between a request to fetch a feed and the answer to its poll."""
-_FETCH: Final = "fetch_feed"
+_FETCH, _PAUSE, _RESUME = "fetch_feed", "pause_feed", "resume_feed"
+READ_CHANGES: Final = 100
+"""Records of the audit trail on a feed that are read to find its pauses."""
+READ_PLANS: Final = 50
+"""Plans that are read to find who paused a feed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollHistory:
-    """A feed and its last polls, the latest first; ``asked_by`` says of the times of
-    some of them who asked for the poll."""
+    """A feed and its last polls, the latest first.
+
+    ``asked_by`` says of the times of some of them who asked for the poll. ``before``
+    and ``after`` are the polls next to the span that was asked for, as far as they are
+    kept; ``pauses`` those that reach into that span, the earliest first.
+    """
 
     feed: StoredFeed
     polls: tuple[Poll, ...]
     asked_by: Mapping[datetime, str] = field(default_factory=dict)
+    before: Poll | None = None
+    after: Poll | None = None
+    pauses: tuple[FeedPause, ...] = ()
 
     def runs(self) -> list[PollRun]:
         """The polls, those that are alike together."""
@@ -236,9 +253,45 @@ class FeedReportService:
         limit: int | None = None,
     ) -> PollHistory:
         """The last polls of a feed, even of a removed one, from ``since`` on and before
-        ``until``. Raises `NotFound`."""
+        ``until``, and what explains the gaps. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
-        return await self.history_of(feed, since, until, limit=limit)
+        history = await self.history_of(feed, since, until, limit=limit)
+        kept = await self._storage.feeds.polls(feed_id)
+        earlier = (each for each in kept if since is not None and each.at < since)
+        later = [each for each in kept if until is not None and each.at >= until]
+        return replace(
+            history,
+            before=next(earlier, None),
+            after=later[-1] if later else None,
+            pauses=await self.pauses(feed, kept, since, until),
+        )
+
+    async def pauses(
+        self,
+        feed: StoredFeed,
+        polls: Sequence[Poll],
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[FeedPause, ...]:
+        """When a feed was paused in a span of time, by whom, and who resumed it: as far
+        as the audit trail, the last plans and its polls know it."""
+        wanted = AuditFilter(target=AuditTarget.FEED, target_id=feed.id, without=_FETCH)
+        page = await self._audit.page(wanted, before=None, limit=READ_CHANGES)
+        changes = [
+            PauseChange(
+                at=each.at,
+                is_pause=each.operation == _PAUSE,
+                by=f"{each.account.name} by {each.source}",
+            )
+            for each in page.records
+            if each.operation in (_PAUSE, _RESUME) and 200 <= each.status < 400
+        ]
+        plans = await self._storage.plans.latest(READ_PLANS)
+        of_plans = (change_of_plan(each, feed) for each in plans)
+        changes += [each for each in of_plans if each is not None]
+        polled = [each.at for each in polls if each.reason.is_by_schedule]
+        found = pauses_of(feed, changes, polled)
+        return tuple(each for each in found if each.overlaps(since, until))
 
     async def history_of(
         self,

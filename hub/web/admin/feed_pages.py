@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
@@ -11,9 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.feed_health import health_of
+from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
+from hub.services.feed_reports import PollHistory
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import (
@@ -62,6 +64,7 @@ ROWS: Final = 50
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_ENTRIES: Final = 8
 SHOWN_RUNS: Final = 12
+SHOWN_PAUSES: Final = 3
 DRAWN_POLLS: Final = 40
 """Polls in the picture, with the posts since: more would not fit into 100 kB."""
 RUNS_OF_PAGE: Final = 100
@@ -164,6 +167,7 @@ class FeedPages(OperatorPages):
             polls=history.polls,
             runs=history.runs()[:SHOWN_RUNS],
             latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
+            pauses=await self._pauses(history, drawn) if is_drawn else (),
             timeline=timeline,
             lanes=draw_timeline(timeline),
             half_within=half_within(timeline),
@@ -200,10 +204,22 @@ class FeedPages(OperatorPages):
             since=since,
             until=until,
             runs=runs[:RUNS_OF_PAGE],
+            history=history,
+            next_reason=await self._reports.reason(history.feed),
             total=len(history.polls),
             has_more=len(runs) > RUNS_OF_PAGE,
             query=dict(asked.query_params),
         )
+
+    async def _pauses(
+        self, history: PollHistory, drawn: PollHistory
+    ) -> Sequence[FeedPause]:
+        """The last pauses that are over, in the time of the picture."""
+        if not drawn.polls:
+            return ()
+        since = drawn.polls[-1].at
+        found = await self._reports.pauses(history.feed, history.polls, since)
+        return [each for each in found if each.resumed_at][-SHOWN_PAUSES:]
 
     @Operation(
         method="POST",

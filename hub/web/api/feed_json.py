@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.poll_period import Term
 from hub.core.status.feed_health import health_of
+from hub.core.status.feed_pauses import FeedPause
 from hub.services.feed_reports import (
     ExplainedFeed,
     FeedFindings,
@@ -431,20 +432,50 @@ class PollJson(JsonObject):
     asked_by: str | None
 
 
+class FeedPauseJson(JsonObject):
+    """A time in which a feed was paused. ``resumed_at``: null while it is;
+    ``paused_by``, ``resumed_by``: who, and by what means; null if that is not known."""
+
+    paused_at: Time
+    paused_by: str | None
+    resumed_at: Time | None
+    resumed_by: str | None
+
+    @classmethod
+    def of_pause(cls, pause: FeedPause) -> Self:
+        return cls.of(
+            pause,
+            paused_by=pause.paused_by or None,
+            resumed_by=pause.resumed_by or None,
+        )
+
+
 class FeedHistoryJson(JsonObject):
-    """A feed's last polls, the latest first."""
+    """A feed's last polls, the latest first.
+
+    ``before`` and ``after``: the polls next to the span that was asked for; null if
+    none is kept. ``pauses``: when it was paused in it, the earliest first.
+    """
 
     id: int
     url: str
     polls: list[PollJson]
+    before: PollJson | None
+    after: PollJson | None
+    pauses: list[FeedPauseJson]
 
     @classmethod
     def of_history(cls, history: PollHistory) -> Self:
-        polls = [
-            PollJson.of(each, asked_by=history.asked_by.get(each.at))
-            for each in history.polls
-        ]
-        return cls.of(history.feed, polls=polls)
+        def poll(each: Poll) -> PollJson:
+            return PollJson.of(each, asked_by=history.asked_by.get(each.at))
+
+        return cls.of(
+            history.feed,
+            polls=[poll(each) for each in history.polls],
+            before=poll(history.before) if history.before else None,
+            after=poll(history.after) if history.after else None,
+            pauses=[FeedPauseJson.of_pause(each) for each in history.pauses],
+        )
 
 
 class FindingJson(JsonObject):

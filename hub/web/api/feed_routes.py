@@ -439,7 +439,9 @@ class FeedRoutes(Routes):
         summary="List the last polls of a feed, with reason and outcome",
         description="Kept are the polls of the 24 hours up to the last one, at most"
         " 1,440, and the last 64 however old they are. `code` is 0 without an answer,"
-        " `asked_by` says who asked for a poll, where the audit trail knows it.",
+        " `asked_by` says who asked for a poll, where the audit trail knows it."
+        " `before` and `after` are the polls next to the span, `pauses` tells when the"
+        " feed was paused in it, and by whom: so that a gap is explained.",
         answers={200: FeedHistoryJson},
         query=HISTORY_SPAN,
         problems=(404, 422),

@@ -618,6 +618,30 @@ def test_a_feed_that_was_never_polled_has_no_history(
     assert told == f"of {URL} no poll is kept, or none of that time\n"
 
 
+def test_a_gap_is_explained_by_the_polls_beside_it_and_by_pauses(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    new, failed = POLLS["polls"]
+    at = "2026-01-01T12:0{}:00Z".format
+    ended = {
+        **{"paused_at": at(1), "paused_by": "ann by pages"},
+        **{"resumed_at": at(2), "resumed_by": None},
+    }
+    open_one = {**ended, "paused_at": at(3), "resumed_at": None}
+    gap = {"before": failed, "after": new, "pauses": [ended, open_one]}
+    api.answers[HISTORY] = (200, {**a_history(), **gap})
+
+    told = fanfare("feeds", "history", "7", "--since", "1h").stdout.splitlines()[1:]
+
+    assert [re.sub(r" \((in )?\d[^)]*\)", "", each) for each in told] == [
+        "the poll before: 2026-01-01 12:00:00Z, asked for (operator by cli), failed,"
+        " HTTP -",
+        "the poll after: 2026-01-01 12:15:00Z, retry after failure, new, HTTP 200",
+        "paused from 2026-01-01 12:01:00Z (ann by pages) until 2026-01-01 12:02:00Z",
+        "paused from 2026-01-01 12:03:00Z (ann by pages) until now",
+    ]
+
+
 def test_show_tells_errors_redirects_and_limits(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["GET /api/feeds/7"] = (
         200,

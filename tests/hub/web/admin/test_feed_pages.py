@@ -113,6 +113,53 @@ async def test_polls_are_listed_by_time_those_asked_for_in_one_row_with_who_aske
     assert row[1].endswith("it was answered 503")
 
 
+async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed = await Scene(hub.storage).add_feed()
+
+    async def poll() -> str:
+        at = hub.clock.now()
+        planned = Poll(
+            at=at,
+            reason=PollReason.PLANNED,
+            outcome=PollOutcome.UNCHANGED,
+            code=304,
+            milliseconds=20,
+        )
+        current = await hub.storage.feeds.get(feed.id)
+        assert current is not None
+        await hub.storage.log.commit(fetch(current, poll=planned))
+        hub.clock.advance(600)
+        return at.strftime("%H:%M:%S")
+
+    before = await poll()
+    token = await browser.form_token()
+    await browser.send(f"/admin/feeds/{feed.id}/pause", form_token=token)
+    paused = hub.clock.now()
+    hub.clock.advance(7200)
+    await browser.send(f"/admin/feeds/{feed.id}/resume", form_token=token)
+    after = await poll()
+
+    said = "by operator, by pages, to"
+    assert said in text_of(await browser.open(f"/admin/feeds/{feed.id}"))
+    since, until = (
+        (paused + timedelta(minutes=each)).strftime("%Y-%m-%dT%H:%M")
+        for each in (10, 60)
+    )
+    path = f"/admin/feeds/{feed.id}/polls?since={since}&until={until}"
+    page = text_of(await browser.open(path))
+    assert "No poll was made in this time." in page
+    assert said in page
+    assert "when operator, by pages, had it polled again" in page
+    for words in (f"{before} UTC: unchanged, planned", f"{after} UTC: unchanged"):
+        assert words in page
+    await browser.send(f"/admin/feeds/{feed.id}/pause", form_token=token)
+    page = text_of(await browser.open(f"/admin/feeds/{feed.id}/polls?since=1min"))
+    assert "by operator, by pages, on:" in page
+    assert "none, because it is paused" in page
+
+
 async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     hub: Hub, browser: OperatorBrowser
 ) -> None:

@@ -508,9 +508,13 @@ async def test_the_polls_of_a_feed_have_a_route_of_their_own(
                 "asked_by": None,
             }
         ],
+        "before": None,
+        "after": None,
+        "pauses": [],
     }
     later = f"/api/feeds/{feed['id']}/history?since=2026-01-01T00:00:01Z"
-    assert (await client.get(later)).json()["polls"] == []
+    gap = (await client.get(later)).json()
+    assert (gap["polls"], gap["before"]) == ([], history["polls"][0])
     assert (await client.get("/api/feeds/99/history")).status_code == 404
 
 
