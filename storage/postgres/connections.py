@@ -38,6 +38,7 @@ from storage.postgres.driver_errors import (
     said,
     write_failure,
 )
+from storage.postgres.packed_rows import register_rows
 from storage.read_patience import READ_PATIENCE
 from storage.records import NodeTerm, WriteFaults
 from storage.sqlite.columns import to_milliseconds
@@ -65,7 +66,6 @@ RESOLVING_PAUSE: Final = 0.25
 """How long, and how often, a server is asked for a write's outcome if the answer was
 lost."""
 _TERM_ENDED: Final = "FF001"
-_IN_LANE: Final = "SELECT run_in_lane(%s, %s, %s, %s, convert_from(%s, 'UTF8')::jsonb)"
 
 Row = tuple[Any, ...]
 """A row as the driver gives it; read at once into a value of `storage.records`."""
@@ -126,6 +126,7 @@ async def connect(settings: ConnectionSettings) -> _Connection:
     adapters.register_dumper(datetime, _TimeBinaryDumper)
     adapters.register_dumper(str, _TextBinaryDumper)
     adapters.register_dumper(str, _TextDumper)
+    register_rows(adapters)
     return connection
 
 
@@ -297,28 +298,30 @@ class Connections:
 
     async def write_in_lane(
         self,
-        lane: str,
-        given: bytes,
+        sql: str,
+        parameters: Sequence[object],
         *,
         number: int,
-        then: Callable[[Any], None] | None = None,
-    ) -> Any:
-        """Like `write`, by ``run_in_lane`` of the database; returns its answer.
+        then: Callable[[Row], None] | None = None,
+    ) -> Row:
+        """Like `write`, by a function of the database that notes its write in a lane;
+        returns the one row of its answer.
 
-        If the answer is lost, the server is asked again for a while by ``number``,
-        which no other write of the lane has. 0: the write has no number, and is not
-        asked for again.
+        ``sql`` takes this node, ``number`` and its incarnation before the other
+        parameters. If the answer is lost, the server is asked again for a while by the
+        number, which no other write of the lane has. 0: the write has no number, and is
+        not asked for again.
         """
         until = asyncio.get_running_loop().time() + RESOLVING_SECONDS
-        parameters = (self._node, lane, number, self.incarnation, given)
+        given = (self._node, number, self.incarnation, *parameters)
 
         def tell(rows: list[Row]) -> None:
             if then is not None:
-                then(rows[0][0])
+                then(rows[0])
 
         while True:
             try:
-                rows = await self.write(_IN_LANE, parameters, then=tell)
+                rows = await self.write(sql, given, then=tell)
             except (OutcomeUnknown, WriteFailed) as error:
                 is_lost = isinstance(error.__cause__, psycopg.OperationalError)
                 now = asyncio.get_running_loop().time()
@@ -326,7 +329,7 @@ class Connections:
                     raise
                 await asyncio.sleep(RESOLVING_PAUSE)
             else:
-                return rows[0][0]
+                return rows[0]
 
     async def _call(
         self, sql: str, parameters: Parameters, *, is_repeatable: bool

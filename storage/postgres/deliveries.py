@@ -70,6 +70,7 @@ Give = Callable[[list[ClaimedChunk] | None], None]
 
 _CLAIM: Final = "SELECT * FROM claim_chunks(%s, %s, %s, %s, %s, %s)"
 _CLAIM_RETRYING: Final = "SELECT * FROM claim_retrying(%s, %s, %s, %s, %s)"
+_FLUSH: Final = "SELECT flush_in_lane(%s, %s, %s, convert_from(%s, 'UTF8')::jsonb)"
 _RENEW: Final = "SELECT renew_chunks(%s::bigint[], %s, %s, %s, %s)"
 _LAG: Final = """
 WITH stand AS (
@@ -266,9 +267,9 @@ class PostgresDeliveries:
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
         gone = [subscription_id for subscription_id, _ in flush.ended]
-        unfinished, lost = await self._connections.write_in_lane(
-            "deliveries",
-            to_jsonb(_encode_flush(flush)),
+        ((unfinished, lost),) = await self._connections.write_in_lane(
+            _FLUSH,
+            (to_jsonb(_encode_flush(flush)),),
             number=flush.number,
             then=(lambda _: self._control.ended(gone)) if gone else None,
         )

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
+from functools import partial
+from itertools import accumulate, islice
 from typing import Final
 
 from storage.errors import BodyRequired, StaleQueries
 from storage.postgres.connections import Connections, Row
 from storage.postgres.deliveries import FollowingClaims
 from storage.postgres.fetch_commits import (
-    QuietCommit,
-    encode_quiet_commit,
-    encode_unit,
+    ROW_TYPES,
+    PackedFetch,
+    RowTypes,
+    call_arguments,
+    pack_news,
+    pack_quiet,
 )
 from storage.postgres.rows import RECORD, read_stored_record, unpack_references
 from storage.postgres.write_lanes import WriteLane
@@ -51,12 +55,13 @@ QUIET_PAUSE: Final = 0.01
 """Seconds between two calls for fetches without news: nobody waits for these."""
 _POLL: Final = 0.2
 """Seconds between two checks whether another hub has appended something."""
+_NEWS: Final = (
+    "SELECT * FROM commit_news(%s, %s, %s, %s::fetch_commit[], %s::fetch_entry[],"
+    " %s::fetch_entry[], %s::fetch_entry[], %s::fetch_record[])"
+)
 _QUIET: Final = (
     "SELECT c.place, c.version, set_config('synchronous_commit', 'off', TRUE)"
-    " FROM commit_quiet(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],"
-    " %s::bytea[], %s::bytea[], %s::bigint[], %s::bigint[], %s::float8[],"
-    " %s::float8[], %s::float8[], %s::bigint[], %s::bytea[], %s::text[]) c,"
-    " require_term(%s)"
+    " FROM commit_quiet(%s::fetch_commit[]) c, require_term(%s)"
 )
 """Nobody waits for the server's disk: what a crash of the server takes away is polled
 once more."""
@@ -90,10 +95,11 @@ ORDER BY r.position DESC LIMIT %s
 """
 _TRIM: Final = "SELECT trim_log(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
-_NewsItem = tuple[FeedId, bytes, ClaimTerms | None]
-"""A commit of a feed, and the terms to claim chunks with it."""
-_NewsOutcome = Row
-"""A commit's outcome, its first and last position, and its feed's version."""
+_NewsItem = tuple[PackedFetch, ClaimTerms | None]
+"""A commit, and the terms to claim chunks with it."""
+_NewsOutcome = tuple[Position, int, int | None]
+"""The log's end before a commit, how many records it has, and its feed's version, as
+``commit_news`` encodes it."""
 
 
 class PostgresLog:
@@ -106,68 +112,81 @@ class PostgresLog:
     ) -> None:
         self._claims = claims
         self._number = 0
+        self._row_types: RowTypes | None = None
         self._connections = connections
         self._epoch = epoch
         self._log_end = log_end
         self._news = WriteLane(
             self._commit_news,
-            size_of=lambda item: len(item[1]),
-            key_of=lambda item: item[0],
+            size_of=lambda item: item[0].size,
+            key_of=lambda item: item[0].feed_id,
             most=MOST_AT_ONCE,
             most_size=MOST_BYTES,
         )
         self._quiet = WriteLane(
-            self._commit_quiet, key_of=_feed_of, most=MOST_AT_ONCE, pause=QUIET_PAUSE
+            self._commit_quiet,
+            key_of=lambda fetch: fetch.feed_id,
+            most=MOST_AT_ONCE,
+            pause=QUIET_PAUSE,
         )
 
     async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         if fetch.is_quiet:
-            return await self._quiet.submit(encode_quiet_commit(fetch))
-        unit = await _encode(fetch)
+            return await self._quiet.submit(pack_quiet(fetch))
+        packed = await _pack(fetch)
         terms = self._claims.ask() if fetch.records else None
-        outcome, first, last, version = await self._news.submit(
-            (fetch.feed_id, unit, terms)
-        )
-        match outcome:
-            case "gone":
+        end, count, version = await self._news.submit((packed, terms))
+        match version:
+            case None:
                 return NotStored.GONE
-            case "stale":
+            case -1:
                 return NotStored.STALE
-            case "body":
+            case -2:
                 raise BodyRequired(f"feed {fetch.feed_id} has as-is subscriptions")
-            case "queries":
+            case -3:
                 raise StaleQueries("there are queries of a later version")
-        return Stored(tuple(map(Position, range(first, last + 1))), version)
+        return Stored(tuple(map(Position, range(end + 1, end + count + 1))), version)
 
     async def _commit_news(self, items: Sequence[_NewsItem]) -> Sequence[_NewsOutcome]:
-        units = b"[" + b",".join(unit for _, unit, _ in items) + b"]"
+        fetches = [fetch for fetch, _ in items]
         try:
             self._number += 1
-            answer: list[_NewsOutcome] = await self._connections.write_in_lane(
-                "news", units, number=self._number, then=self._advance
+            end, versions, counts = await self._connections.write_in_lane(
+                _NEWS,
+                call_arguments(await self._types(), fetches),
+                number=self._number,
+                then=partial(self._advance, fetches),
             )
         finally:
-            for *_, terms in items:
+            for _, terms in items:
                 if terms is not None:
                     self._claims.follow(terms)
-        return answer
+        counts = counts or [len(each.records) for each in fetches]
+        ends = accumulate(counts, initial=end or 0)
+        return [*zip(ends, counts, versions, strict=False)]
 
-    def _advance(self, rows: Sequence[Row]) -> None:
-        for outcome, first, last, _ in rows:
-            if outcome == "stored" and first <= last:
-                self._log_end.advance((Position(last),))
+    async def _types(self) -> RowTypes:
+        if self._row_types is None:
+            numbers = await self._connections.first(ROW_TYPES)
+            self._row_types = RowTypes(*numbers or (0, 0, 0))
+        return self._row_types
+
+    def _advance(self, fetches: Sequence[PackedFetch], answer: Row) -> None:
+        end, _, counts = answer
+        count = sum(counts or (len(each.records) for each in fetches))
+        if end is not None and count:
+            self._log_end.advance((Position(end + count),))
 
     async def _commit_quiet(
-        self, commits: Sequence[QuietCommit]
+        self, fetches: Sequence[PackedFetch]
     ) -> Sequence[CommitOutcome]:
-        by_feed = sorted(range(len(commits)), key=lambda place: commits[place].feed_id)
-        columns = zip(*(commits[place] for place in by_feed), strict=True)
+        commits, *_ = call_arguments(await self._types(), fetches)
         found = await self._connections.write(
-            _QUIET, [*map(list, columns), self._connections.incarnation]
+            _QUIET, (commits, self._connections.incarnation)
         )
-        outcomes: list[CommitOutcome] = [NotStored.GONE] * len(commits)
+        outcomes: list[CommitOutcome] = [NotStored.GONE] * len(fetches)
         for place, version, _ in found:
-            outcomes[by_feed[place - 1]] = _quiet_outcome(version)
+            outcomes[place - 1] = _quiet_outcome(version)
         return outcomes
 
     async def end(self) -> Cursor:
@@ -296,10 +315,6 @@ class PostgresLog:
         return int(trimmed)
 
 
-def _feed_of(commit: QuietCommit) -> int:
-    return commit.feed_id
-
-
 def _quiet_outcome(version: int | None) -> CommitOutcome:
     """The outcome as ``commit_quiet`` encodes it."""
     if version is None:
@@ -307,11 +322,11 @@ def _quiet_outcome(version: int | None) -> CommitOutcome:
     return NotStored.STALE if version < 0 else Stored((), version)
 
 
-async def _encode(fetch: FetchCommit) -> bytes:
+async def _pack(fetch: FetchCommit) -> PackedFetch:
     if len(fetch.entries) + len(fetch.deletions) > MANY_ENTRIES:
         values = await asyncio.to_thread(encode_values, fetch)
     else:
         values = encode_values(fetch)
     if values.size > LARGE_BYTES:
-        return await asyncio.to_thread(encode_unit, fetch, values)
-    return encode_unit(fetch, values)
+        return await asyncio.to_thread(pack_news, fetch, values)
+    return pack_news(fetch, values)

@@ -63,35 +63,40 @@ DELETE FROM fine_samples WHERE at < kept OR at >= now;
 INSERT INTO fine_samples VALUES (now, given);
 $$;
 
-CREATE OR REPLACE FUNCTION run_in_lane(
-    of_node bigint, lane text, number bigint, of_incarnation bigint, given jsonb
+CREATE OR REPLACE FUNCTION former_write(of_node bigint, lane text)
+RETURNS lanes LANGUAGE plpgsql AS $$
+-- A node's last write in a lane, locked until the next one ends. A write of the same
+-- number was stored already, and is answered as it was then: so a call whose answer was
+-- lost is repeated. If the first call is still at work, this waits for it.
+DECLARE
+    found lanes;
+BEGIN
+    INSERT INTO lanes AS l (node, name, last_number, used_at)
+        VALUES (of_node, lane, 0, now())
+        ON CONFLICT (node, name) DO UPDATE SET used_at = now()
+        RETURNING l.* INTO found;
+    RETURN found;
+END $$;
+
+CREATE OR REPLACE FUNCTION flush_in_lane(
+    of_node bigint, number bigint, of_incarnation bigint, given jsonb
 ) RETURNS jsonb LANGUAGE plpgsql AS $$
--- Write in a node's lane. A write with the number of the last one was stored already,
--- and is answered as it was then. So a call whose answer was lost is repeated; if the
--- first call is still at work, the second waits for it. 0: the write has no number.
+-- Flush deliveries in a node's lane. 0: the flush has no number, and no place there.
 DECLARE
     known lanes;
     told jsonb;
 BEGIN
     IF number <> 0 THEN
-        INSERT INTO lanes AS l VALUES (of_node, lane, 0, NULL, now())
-            ON CONFLICT (node, name) DO UPDATE SET used_at = now()
-            RETURNING l.* INTO known;
+        known := former_write(of_node, 'deliveries');
         IF known.last_number = number THEN
             RETURN known.answer;
         END IF;
     END IF;
     PERFORM require_term(of_incarnation);
-    CASE lane
-        WHEN 'news' THEN
-            SELECT jsonb_agg(jsonb_build_array(c.outcome, c.first, c.last, c.version))
-                INTO told FROM commit_news(given) c;
-        WHEN 'deliveries' THEN
-            SELECT jsonb_build_array(f.unfinished, f.lost)
-                INTO told FROM flush_deliveries(given, of_incarnation) f;
-    END CASE;
+    SELECT jsonb_build_array(f.unfinished, f.lost)
+        INTO told FROM flush_deliveries(given, of_incarnation) f;
     UPDATE lanes SET last_number = number, answer = told
-        WHERE node = of_node AND name = lane AND number <> 0;
+        WHERE node = of_node AND name = 'deliveries' AND number <> 0;
     RETURN told;
 END $$;
 

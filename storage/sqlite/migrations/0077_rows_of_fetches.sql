@@ -1,0 +1,1 @@
+-- PostgreSQL is given what a fetch found as rows of its own types. Here it is bound.

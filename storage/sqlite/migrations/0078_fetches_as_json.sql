@@ -1,0 +1,1 @@
+-- Functions that take what fetches found as JSON go from PostgreSQL. There were none here.
