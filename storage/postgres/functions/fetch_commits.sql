@@ -1,5 +1,5 @@
 -- What fetches found: polling states, documents, entries and records. The hub packs it
--- into rows of the types of migration 77.
+-- into rows of the types of migration 78.
 
 -- --- fetches without news ---
 

@@ -1,4 +1,4 @@
--- oldest program 77
+-- oldest program 78
 -- Programs since then give what fetches found as rows.
 DROP FUNCTION IF EXISTS
     run_in_lane(bigint, text, bigint, bigint, jsonb), commit_news(jsonb),
