@@ -140,7 +140,7 @@ from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import AccessEnded, ControlEvent, PlanKind
+from storage.records import AccessEnded, ControlEvent, DecisionsMissed, PlanKind
 
 if TYPE_CHECKING:
     from hub.runtime.telemetry import Traces
@@ -466,7 +466,11 @@ async def build_hub(
         storage,
         clock,
         disk,
-        (lambda: clock_watch.warning, database_jobs.warning),
+        (
+            lambda: clock_watch.warning,
+            database_jobs.warning,
+            membership.warning,
+        ),
         lambda: poller.under_way,
         ConditionEvents(storage.events, clock).tell,
     )
@@ -776,7 +780,7 @@ def _end_access(
     event: ControlEvent,
 ) -> None:
     """Heed that access has ended, whichever node decided so."""
-    if isinstance(event, AccessEnded):
-        tokens.forget(event.tokens)
+    if isinstance(event, AccessEnded | DecisionsMissed):
+        tokens.forget(event.tokens if isinstance(event, AccessEnded) else None)
         live_watch.wake()
         pages.wake()

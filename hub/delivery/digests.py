@@ -30,6 +30,7 @@ from storage.errors import StorageError
 from storage.packing import unpack, unpack_head
 from storage.records import (
     ControlEvent,
+    DecisionsMissed,
     FeedState,
     PauseChanged,
     StoredFeed,
@@ -88,6 +89,7 @@ class _Halts:
     def __init__(self) -> None:
         self._halted: set[SubscriptionId] = set()
         self._due: frozenset[SubscriptionId] | None = None
+        self._is_unknown = False
 
     def limit_to(self, due: Sequence[Subscription]) -> None:
         """Remember these subscriptions only, from now on."""
@@ -102,6 +104,8 @@ class _Halts:
                 self._add(ids)
             case PauseChanged(subscription_id, is_paused=True):
                 self._add([subscription_id])
+            case DecisionsMissed():
+                self._is_unknown = True
             case _:
                 pass
 
@@ -109,7 +113,7 @@ class _Halts:
         self._halted.update(ids if self._due is None else self._due.intersection(ids))
 
     def has(self, subscription: Subscription) -> bool:
-        return subscription.id in self._halted
+        return self._is_unknown or subscription.id in self._halted
 
 
 class Digests:

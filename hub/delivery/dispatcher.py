@@ -35,6 +35,7 @@ from hub.runtime.node_membership import NodeMembership
 from hub.runtime.work_leases import WorkLeases
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
+from storage.records import ControlEvent, DecisionsMissed
 
 if TYPE_CHECKING:
     from hub.runtime.telemetry import Traces
@@ -156,8 +157,13 @@ class Dispatcher:
         and their outcomes are written before this returns.
         """
         self._poster.epoch = await self._resume()
-        with self._storage.control.watch(self._halted.note):
+        with self._storage.control.watch(self._note):
             await self._deliver()
+
+    def _note(self, event: ControlEvent) -> None:
+        self._halted.note(event)
+        if isinstance(event, DecisionsMissed):
+            self._chunks.drop_all()
 
     async def _resume(self) -> str:
         """The epoch of the log, as soon as storage works.

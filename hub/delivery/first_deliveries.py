@@ -454,6 +454,13 @@ class Chunks:
         chunks = self._limit * SMALL_PER_LARGE - expected - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
 
+    def drop_all(self) -> None:
+        """Begin no delivery of what was claimed until now: it is claimed, and read,
+        anew once the leases are over."""
+        for chunk in list(self._open.values()):
+            chunk.expires = self._clock.monotonic()
+            self._forget(chunk)
+
     def _drop_expired(self) -> None:
         """Forget chunks whose lease is over: they are delivered under the next
         lease."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from storage.records import (
     ControlEvent,
+    DecisionsMissed,
     PauseChanged,
     Position,
     Subscription,
@@ -94,6 +95,9 @@ class HaltedSubscriptions:
     def __init__(self, *, capacity: int = CAPACITY) -> None:
         self._ended = _RecentMarks(capacity)
         self._paused = _RecentMarks(capacity)
+        self.missed = 0
+        """How often it was told that something is not known here: what was read before
+        that is to be read anew."""
 
     def note(self, event: ControlEvent) -> None:
         """Note an ending or a pause that the control log tells of."""
@@ -102,6 +106,8 @@ class HaltedSubscriptions:
                 self.note_endings(ids, log_end)
             case PauseChanged(subscription_id, is_paused):
                 self.note_pause(subscription_id, is_paused)
+            case DecisionsMissed():
+                self.missed += 1
             case _:
                 pass
 

@@ -7,8 +7,9 @@ event loop. Without queries nothing is done.
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 
 import structlog
@@ -25,6 +26,7 @@ from storage.contract import TrackStore
 from storage.packing import unpack
 from storage.records import (
     ControlEvent,
+    DecisionsMissed,
     FeedId,
     FetchCommit,
     FetchTarget,
@@ -61,6 +63,10 @@ class Tracker:
         self._shares = WordShares()
         self._index: QueryIndex[FeedId] = QueryIndex(self._shares.share_of)
         self._version = 0
+        self._noted: set[FeedId] | None = None
+        """While all are read: those that came or went meanwhile."""
+        self._missed = self._heeded = 0  # decisions that nobody could read
+        self._loading = asyncio.Lock()
         self._lock = threading.Lock()
         """Held while queries are looked up or change, but never while an entry is
         matched: the event loop waits for it as well."""
@@ -69,16 +75,34 @@ class Tracker:
         return len(self._index)
 
     async def load(self) -> None:
-        """Read the stored queries. `note` must already be called for later ones. Raises
-        `StorageError`."""
+        """Read the stored queries, and forget all others. `note` must already be called
+        for later ones. Raises `StorageError`."""
+        missed = self._missed
+        self._noted = noted = set[FeedId]()
+        try:
+            await self._load(noted)
+        finally:
+            self._noted = None
+        self._heeded = missed
+
+    async def _load_missed(self) -> None:
+        """Read all anew if something was missed since they were read."""
+        async with self._loading:
+            if self._heeded != self._missed:
+                await self.load()
+
+    async def _load(self, noted: Set[FeedId]) -> None:
         version = await self._store.version()
-        last = FeedId(0)
+        last, found = FeedId(0), set[FeedId]()
         while page := await self._store.page(after=last, limit=PAGE):
-            if not last:
+            if not last and not len(self):
                 await self._learn()
             for each in page:
-                self._add(each)
+                found.add(each.feed_id)
+                if each.feed_id not in noted:
+                    self._add(each)
             last = page[-1].feed_id
+        self._remove(self._index.names - found - noted)
         self._version = max(version, self._version)
 
     async def _learn(self) -> None:
@@ -94,15 +118,26 @@ class Tracker:
         """Note an added or removed query that the control log tells of."""
         match event:
             case QueriesCame(version, queries):
+                self._note_ids(each.feed_id for each in queries)
                 for each in queries:
                     self._add(each)
                 self._version = max(version, self._version)
             case QueriesWent(ids):
-                with self._lock:
-                    for feed_id in ids:
-                        self._index.remove(feed_id)
+                self._note_ids(ids)
+                self._remove(ids)
+            case DecisionsMissed():
+                self._missed += 1
             case _:
                 pass
+
+    def _note_ids(self, ids: Iterable[FeedId]) -> None:
+        if self._noted is not None:
+            self._noted.update(ids)
+
+    def _remove(self, ids: Iterable[FeedId]) -> None:
+        with self._lock:
+            for feed_id in ids:
+                self._index.remove(feed_id)
 
     def _add(self, stored: TrackQuery) -> None:
         try:
@@ -128,6 +163,8 @@ class Tracker:
             return commit
         if not any(each.kind is RecordKind.ENTRIES for each in commit.records):
             return commit
+        if self._heeded != self._missed:
+            await self._load_missed()
         if not len(self._index):
             return replace(commit, matched=Matched(version=self._version))
         news = _news(commit)

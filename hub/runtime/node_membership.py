@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
@@ -18,7 +19,13 @@ import structlog
 from hub.runtime.clock import SystemClock
 from storage.contract import Storage
 from storage.errors import StorageBusy, StorageError, StorageFull, TermEnded
-from storage.records import ControlEvent, EpochBegan, NewNode, NodeTerm
+from storage.records import (
+    ControlEvent,
+    DecisionsMissed,
+    EpochBegan,
+    NewNode,
+    NodeTerm,
+)
 
 RENEWALS: Final = 5
 """Renewals in a term, so that a few may fail."""
@@ -30,6 +37,11 @@ JOINING_SECONDS: Final = 20.0
 hub."""
 JOINING_PAUSE: Final = 0.5
 LEAVING_SECONDS: Final = 2.0
+MISSED_TOLD: Final = 3_600.0
+MOST_MISSED: Final = 1_000
+REPEATED: Final = 2
+"""How many decisions must have been unreadable within so many seconds before a warning
+tells of them."""
 ONLY_NODE: Final = NewNode(name="hub", is_alone=True)
 _CLOCK: Final = SystemClock()
 
@@ -60,6 +72,7 @@ class NodeMembership:
         self._has_joined = asyncio.Event()
         self._epoch = ""
         self._is_late = False
+        self._missed: deque[tuple[float, str]] = deque(maxlen=MOST_MISSED)
 
     async def join(self) -> None:
         """Wait until another hub has left, or its term is over.
@@ -141,5 +154,23 @@ class NodeMembership:
             self._is_late = False
 
     def _note(self, event: ControlEvent) -> None:
-        if isinstance(event, EpochBegan):
-            self._epoch = event.epoch
+        match event:
+            case EpochBegan(epoch):
+                self._epoch = epoch
+            case DecisionsMissed(reason):
+                log.error("decision_not_read", reason=reason)
+                self._missed.append((self._monotonic(), reason))
+            case _:
+                pass
+
+    def warning(self) -> str:
+        """That decisions of other hubs could not be read, if it was repeated in the
+        last hour; else ""."""
+        earliest = self._monotonic() - MISSED_TOLD
+        missed = [each for at, each in self._missed if at > earliest]
+        if len(missed) < REPEATED:
+            return ""
+        return (
+            f"{len(missed)} decisions of other hubs could not be read in the last hour,"
+            f" so all that they may have changed was read anew; the last: {missed[-1]}"
+        )

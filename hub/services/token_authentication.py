@@ -149,10 +149,11 @@ class TokenService:
         log.info("token_revoked", token=token_id, account=revoked.account.name)
         return revoked
 
-    def forget(self, ended: Collection[TokenId]) -> None:
-        """Remember nothing of tokens that were revoked, perhaps by another node."""
+    def forget(self, ended: Collection[TokenId] | None) -> None:
+        """Remember nothing of tokens that were revoked, perhaps by another node. None:
+        of any token."""
         for digest, (_until, token) in list(self._remembered.items()):
-            if token.id in ended:
+            if ended is None or token.id in ended:
                 del self._remembered[digest]
 
     async def authenticate(self, secret: str, account: str = "") -> Principal | None:

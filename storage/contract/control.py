@@ -19,7 +19,7 @@ class ControlStore(Protocol):
         it is durable, and before the call that wrote it returns; for those of other
         nodes, a little later. An event may be told again, even one from before the
         block was entered. A watcher that reads the current state after it has entered
-        misses nothing.
+        misses nothing. In the place of what cannot be read, `DecisionsMissed` is told.
 
         An epoch begins while the hub runs only if the engine is a server, which may
         lose the end of the log when it is restored or fails over. SQLite has one epoch

@@ -16,6 +16,7 @@ from storage.postgres.connections import Connections, Row
 from storage.records import (
     AccessEnded,
     ControlEvent,
+    DecisionsMissed,
     EpochBegan,
     FeedId,
     PauseChanged,
@@ -32,6 +33,9 @@ from storage.sqlite.log_end import LogEnd
 
 PAUSE: Final = 0.05
 """Seconds between two looks at what other nodes have decided, and committed."""
+UNREAD_SECONDS: Final = 15.0
+"""How long nothing can be read before it counts as missed: a hub that is cut off for so
+long has lost its term, and joins anew."""
 _READ: Final = """
 SELECT h.head, c.id, c.kind, c.ids, c.number, c.query FROM log_head h
 LEFT JOIN (SELECT * FROM control WHERE id > %s ORDER BY id LIMIT 1000) c ON TRUE
@@ -64,17 +68,23 @@ class PostgresControl(SqliteControl):
             self._following = None
 
     async def _follow(self, last: int) -> None:
+        loop = asyncio.get_running_loop()
+        read_at = loop.time()
         while True:
             try:
                 rows = await self._connections.all(_READ, (last,))
+                read_at = loop.time()
             except StorageClosed:
                 return
-            except StorageError:
-                rows = []  # whoever is silent for long loses the term, and joins anew
+            except StorageError as error:
+                rows = []
+                if loop.time() - read_at > UNREAD_SECONDS:
+                    read_at = loop.time()
+                    self._tell(DecisionsMissed(str(error)))
             for head, number, *event in rows:
                 self._log_end.advance((Position(head),))
                 if number is not None:
-                    self._tell(_read(event))
+                    self._tell(_read_or_miss(number, event))
                     last = number
             await asyncio.sleep(PAUSE)
 
@@ -85,6 +95,13 @@ def _report_failure(task: asyncio.Task[None]) -> None:
     if error is not None:
         message = "decisions of other nodes are no longer read"
         task.get_loop().call_exception_handler({"message": message, "exception": error})
+
+
+def _read_or_miss(number: int, row: list[Row]) -> ControlEvent:
+    try:
+        return _read(row)
+    except Exception as error:
+        return DecisionsMissed(f"decision {number}, of the kind {row[0]!r}: {error!r}")
 
 
 def _read(row: list[Row]) -> ControlEvent:
@@ -100,4 +117,6 @@ def _read(row: list[Row]) -> ControlEvent:
             return AccessEnded(tokens=tuple(map(TokenId, ids)))
         case "hidden":
             return AccessEnded(feeds=tuple(map(FeedId, ids)))
-    return QueriesWent(tuple(map(FeedId, ids)))
+        case "went":
+            return QueriesWent(tuple(map(FeedId, ids)))
+    raise ValueError("another version may know it")

@@ -29,6 +29,7 @@ from storage.records.bulk_plans import (
 from storage.records.control import (
     AccessEnded,
     ControlEvent,
+    DecisionsMissed,
     EpochBegan,
     PauseChanged,
     QueriesCame,
@@ -292,6 +293,7 @@ __all__ = [
     "Cursor",
     "DatabaseStatus",
     "DeadLetter",
+    "DecisionsMissed",
     "DeliveryFlush",
     "DeliveryLag",
     "DiskSample",

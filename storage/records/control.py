@@ -53,6 +53,13 @@ class AccessEnded(msgspec.Struct, frozen=True, kw_only=True):
     feeds: tuple[FeedId, ...] = ()
 
 
+class DecisionsMissed(msgspec.Struct, frozen=True):
+    """Something was decided that cannot be read, and ``reason`` says why: whoever heeds
+    decisions reads anew what they may have changed."""
+
+    reason: str
+
+
 ControlEvent: TypeAlias = (
     SubscriptionsEnded
     | PauseChanged
@@ -60,4 +67,5 @@ ControlEvent: TypeAlias = (
     | QueriesWent
     | AccessEnded
     | EpochBegan
+    | DecisionsMissed
 )

@@ -9,7 +9,7 @@ words are is learned from passing entries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Set
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -55,6 +55,10 @@ class QueryIndex(Generic[Name]):
 
     def __len__(self) -> int:
         return len(self._queries)
+
+    @property
+    def names(self) -> Set[Name]:
+        return self._queries.keys()
 
     def add(self, name: Name, query: Query) -> None:
         """Add a query, or replace the one with its name."""

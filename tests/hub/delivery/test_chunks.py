@@ -239,6 +239,22 @@ async def test_a_lease_that_cannot_be_renewed_is_not_relied_on() -> None:
         assert scene.store.renewals == [([1], fresh.lease_id)]
 
 
+async def test_what_is_dropped_is_neither_begun_nor_renewed() -> None:
+    """Something was decided that is not known here."""
+    scene = Scene(limit=1)
+    scene.store.put(1, a_record(1))
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 1)
+        (dropped,) = scene.taken.chunks()
+        scene.chunks.drop_all()
+        await scene.chunks.renew()
+        assert dropped.expires == scene.clock.monotonic()
+        assert scene.store.renewals == []
+        scene.store.put(2, a_record(2))
+        scene.chunks.wake()
+        await eventually(lambda: len(scene.taken.members) == 2)
+
+
 async def test_a_database_that_takes_no_writes_is_asked_again() -> None:
     scene = Scene()
     scene.store.failure = StorageFull("disk full")

@@ -21,6 +21,7 @@ from storage.contract import DigestStore
 from storage.errors import StorageClosed, StorageError
 from storage.records import (
     OPERATOR,
+    DecisionsMissed,
     FetchCommit,
     Format,
     NewFeed,
@@ -360,3 +361,16 @@ async def test_a_node_whose_term_may_be_over_sends_none(scene: Scene) -> None:
     )
     assert await digests.send_due() == 0
     assert scene.callback.requests == []
+
+
+async def test_none_is_sent_while_it_is_unknown_who_is_paused(scene: Scene) -> None:
+    async def miss() -> None:
+        scene.storage.control._tell(DecisionsMissed("nobody can read it"))
+
+    store = HaltsMeanwhile(scene.storage.digests, miss)
+    scene.storage.digests = store  # type: ignore[misc,assignment]
+
+    await scene.digests.send_due()
+    assert scene.callback.requests == []
+    assert await scene.digests.send_due() == 1
+    assert len(scene.callback.requests) == 1

@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -21,6 +21,7 @@ from storage.contract import DeliveryStore, LogStore, Storage
 from storage.records import (
     ClaimedChunk,
     ClaimTerms,
+    DecisionsMissed,
     Position,
     Subscription,
     SubscriptionId,
@@ -198,9 +199,21 @@ class FatalPoster:
         return CallbackResponse(status=200, milliseconds=1)
 
 
-async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> None:
+class MissingPoster(FatalPoster):
+    """While a callback answers, something is decided that cannot be read."""
+
+    async def post(self, *given: Any, **more: object) -> CallbackResponse:
+        self.posted.append(given[2])
+        self._halted.note(DecisionsMissed("nobody can read it"))
+        return CallbackResponse(status=200, milliseconds=1)
+
+
+@pytest.mark.parametrize("poster_of", [FatalPoster, MissingPoster])
+async def test_a_catch_up_goes_no_further_once_its_subscription_has_or_may_have_ended(
+    poster_of: type[FatalPoster],
+) -> None:
     clock, halted = ManualClock(), HaltedSubscriptions()
-    poster = FatalPoster(halted)
+    poster = poster_of(halted)
     log = cast("LogStore", FakeLog(*(a_record(number) for number in range(1, 4))))
     catch_ups = CatchUps(
         log,

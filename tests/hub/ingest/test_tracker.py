@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,10 +19,11 @@ from hub.ingest.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
 from hub.runtime.metrics import Metrics, Tally
 from protocols.model import Entry, Feed, Link, Status
 from storage.contract import FeedStore, LogStore, Storage, TrackStore
-from storage.errors import StaleQueries
+from storage.errors import StaleQueries, WriteFailed
 from storage.packing import pack
 from storage.records import (
     CommitOutcome,
+    DecisionsMissed,
     FeedId,
     FetchCommit,
     Matched,
@@ -242,6 +244,64 @@ async def test_all_pages_are_loaded_and_what_cannot_be_read_is_passed_over() -> 
     assert [(each["event"], each["feed"]) for each in lines] == [
         ("query_unreadable", PAGE + 1)
     ]
+
+
+async def test_after_a_decision_that_could_not_be_read_all_queries_are_read_anew() -> (
+    None
+):
+    store = Queries("laurel", "hardy")
+    tracker = Tracker(cast("TrackStore", store), Metrics())
+    await tracker.load()
+    store.all = [store.all[0], TrackQuery(FeedId(9), "chaplin")]
+    tracker.note(DecisionsMissed("nobody can read it"))
+
+    found = await asyncio.gather(
+        *(matches_of(tracker, news(each)) for each in ("Laurel", "Hardy", "Chaplin"))
+    )
+
+    ids = [[match.feed_id for match in each] for each in found]
+    assert ids == [[1], [], [9]]
+
+
+async def test_what_comes_and_goes_while_queries_are_read_anew_is_in_step() -> None:
+    store = Queries("laurel", "hardy")
+    tracker = Tracker(cast("TrackStore", store), Metrics())
+    await tracker.load()
+    read = store.page
+
+    async def page(*, after: FeedId, limit: int) -> list[TrackQuery]:
+        """Read before the decisions that are told then."""
+        found = await read(after=after, limit=limit)
+        tracker.note(QueriesWent((FeedId(1),)))
+        tracker.note(QueriesCame(5, (TrackQuery(FeedId(9), "chaplin"),)))
+        return found
+
+    store.page = page  # type: ignore[method-assign]
+    tracker.note(DecisionsMissed("nobody can read it"))
+
+    matched = await matches_of(tracker, news("Laurel Hardy Chaplin"))
+    assert {each.feed_id for each in matched} == {2, 9}
+
+
+async def test_queries_that_cannot_be_read_anew_are_read_with_the_next_commit() -> None:
+    store = Queries("laurel")
+    tracker = Tracker(cast("TrackStore", store), Metrics())
+    await tracker.load()
+    read, failures = store.version, [WriteFailed("away")]
+
+    async def version() -> int:
+        for failure in failures:
+            failures.remove(failure)
+            raise failure
+        return await read()
+
+    store.version = version  # type: ignore[method-assign]
+    store.all.append(TrackQuery(FeedId(9), "hardy"))
+    tracker.note(DecisionsMissed("nobody can read it"))
+
+    with pytest.raises(WriteFailed):
+        await tracker.match(TARGET, news("Hardy"))
+    assert len(await matches_of(tracker, news("Hardy"))) == 1
 
 
 # --- with the commit ---

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from hub.runtime.node_membership import (
     JOINING_PAUSE,
     JOINING_SECONDS,
+    MISSED_TOLD,
     MembershipLost,
     NodeMembership,
 )
@@ -24,7 +25,14 @@ from storage.errors import (
     TermEnded,
     WriteFailed,
 )
-from storage.records import ControlEvent, EpochBegan, NewNode, NodeTerm, QueriesWent
+from storage.records import (
+    ControlEvent,
+    DecisionsMissed,
+    EpochBegan,
+    NewNode,
+    NodeTerm,
+    QueriesWent,
+)
 
 NODE = NewNode(name="one")
 BUSY = StorageBusy("another hub (two) is using this database")
@@ -170,6 +178,21 @@ async def test_another_epoch_of_the_log_is_no_matter_to_go_on_with(
 
     assert "begins epoch ep0ch" in await scene.lost()
     assert scene.storage.calls == ["join"]
+
+
+async def test_decisions_that_cannot_be_read_are_told_of_if_that_is_repeated(
+    scene: Scene,
+) -> None:
+    membership, event = scene.membership, DecisionsMissed("of the kind 'newer'")
+    scene.storage.events = [event, EpochBegan("ep0ch")]
+    await scene.lost()
+    assert membership.warning() == ""
+    await scene.lost()
+
+    assert membership.warning().startswith("2 decisions of other hubs could not be")
+    assert membership.warning().endswith("the last: of the kind 'newer'")
+    scene.slept.append(MISSED_TOLD)
+    assert membership.warning() == ""
 
 
 @pytest.mark.parametrize("failures", [[], [StorageError("the server is gone")]])

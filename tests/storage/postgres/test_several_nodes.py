@@ -24,6 +24,7 @@ from storage.records import (
     ANONYMOUS,
     AccessEnded,
     ControlEvent,
+    DecisionsMissed,
     EpochBegan,
     FeedChange,
     FeedState,
@@ -534,9 +535,7 @@ async def test_what_one_node_decides_all_are_told_in_one_order(nodes: Nodes) -> 
     assert await other.storage.log.wait(Position(0), 0) == position
 
 
-async def test_decisions_are_told_after_a_watcher_failed_and_an_end_of_it_is_reported(
-    nodes: Nodes,
-) -> None:
+async def test_decisions_are_told_after_a_watcher_failed(nodes: Nodes) -> None:
     one, other = await nodes.join("one"), await nodes.join("other")
     feed = await one.scene.add_feed()
     subscription = await one.scene.subscribe(feed)
@@ -556,8 +555,26 @@ async def test_decisions_are_told_after_a_watcher_failed_and_an_end_of_it_is_rep
         await eventually(lambda: len(told) == 2)
     assert failures == ["ValueError()"]
 
-    nodes.execute(
-        "INSERT INTO control (kind, ids, number, query) VALUES ('paused', '{}', 0, '')"
-    )
-    await eventually(lambda: len(failures) == 3)
-    assert failures[1:] == ["IndexError('list index out of range')"] * 2
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("paused", "list index out of range"), ("newer", "may know")]
+)
+async def test_a_decision_that_cannot_be_read_is_told_as_missed_and_others_follow(
+    nodes: Nodes, kind: str, reason: str
+) -> None:
+    one, other = await nodes.join("one"), await nodes.join("other")
+    subscription = await one.scene.subscribe(await one.scene.add_feed())
+    told: list[ControlEvent] = []
+    with other.storage.control.watch(told.append):
+        nodes.execute(
+            "INSERT INTO control (kind, ids, number, query) VALUES (%s, '{}', 0, '')",
+            kind,
+        )
+        await one.storage.subscriptions.pause(subscription.id, START)
+        await eventually(lambda: len(told) == 2)
+
+    missed, paused = told
+    assert isinstance(missed, DecisionsMissed)
+    assert f"of the kind '{kind}'" in missed.reason
+    assert reason in missed.reason
+    assert paused == PauseChanged(subscription.id, is_paused=True)
