@@ -308,6 +308,45 @@ def list_sent(
 
 
 @deliveries.command()
+@json_option()
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=20,
+    show_default=True,
+    help="The most to list.",
+)
+@speaks_to_hub
+def slowest(hub: Hub, as_json: bool, limit: int) -> None:
+    """List the callbacks that take longest to answer, by their last 16 requests.
+
+    Callbacks that have answered each request within 100 ms since the start of the hub
+    are left out.
+    """
+    found = hub.get("/api/deliveries/slowest", limit=limit)
+    if as_json:
+        say_json(found)
+        return
+    if not found["callbacks"]:
+        say("every callback has answered within 100 ms since the start of the hub")
+        return
+    print_table(
+        ("SUBSCRIPTION", "MEDIAN MS", "SLOWEST MS", "REQUESTS", "FAILED", "CALLBACK"),
+        [
+            (
+                each["subscription"],
+                each["median_milliseconds"],
+                each["slowest_milliseconds"],
+                each["requests"],
+                each["failed"],
+                each["callback"],
+            )
+            for each in found["callbacks"]
+        ],
+    )
+
+
+@deliveries.command()
 @click.argument("delivery", type=click.IntRange(1), metavar="ID")
 @json_option()
 @speaks_to_hub

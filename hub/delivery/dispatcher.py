@@ -102,6 +102,7 @@ class Dispatcher:
             hub_url,
             self._counter,
             traces,
+            metrics.callback_durations,
         )
         self._catch_ups = CatchUps(
             storage.log,

@@ -34,6 +34,7 @@ from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.exchange import RequestProgress
 from hub.http.network_errors import NetworkError, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
+from hub.runtime.callback_durations import CallbackDurations
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
@@ -259,8 +260,10 @@ class Poster:
         hub_url: str,
         counter: NotificationCounter | None = None,
         traces: Traces | None = None,
+        durations: CallbackDurations | None = None,
     ) -> None:
         self._traces = traces
+        self._durations = durations or CallbackDurations()
         self._slow_requests = slow_requests
         self._origins = origins
         self._clock = clock
@@ -341,6 +344,12 @@ class Poster:
                 status=0, milliseconds=0, error="an internal error of the hub"
             )
         visit.end(reply)
+        self._durations.note(
+            subscription.id,
+            reply.milliseconds,
+            self._clock.unix,
+            is_delivered=reply.verdict is Verdict.DELIVERED,
+        )
         if span is not None:
             span.end(reply)
         return reply

@@ -14,6 +14,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Final
 
+from hub.runtime.callback_durations import CallbackDurations
 from hub.runtime.freshness_meter import FreshnessMeter, MinuteRate
 from protocols.prometheus import (
     MetricFamily,
@@ -346,6 +347,7 @@ class Metrics:
             FIRST_BOUNDS,
         )
         self.freshness = FreshnessMeter(self.publications, self.first_deliveries)
+        self.callback_durations = CallbackDurations()
         self.split = Tally(
             "fanfare_split_total",
             "Chunks that fan-outs were split into, and deliveries in them.",

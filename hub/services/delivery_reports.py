@@ -17,6 +17,8 @@ from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Request
 from hub.http.exchange import target_of
 from hub.http.network_errors import NetworkError
+from hub.runtime.callback_durations import CallbackDuration
+from hub.runtime.metrics import Metrics
 from protocols.model import Entry
 from protocols.websub.delivery import notification_id
 from storage.contract import Storage
@@ -93,6 +95,12 @@ class AttemptReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowCallback:
+    subscription: Subscription
+    duration: CallbackDuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LostEntries:
     """What is known of a dead letter's content: how many ``entries``, and the
     ``titles`` of the first. ``has_more``: only its first `COUNTED` records are read."""
@@ -112,8 +120,11 @@ class SentReport:
 
 
 class DeliveryReportService:
-    def __init__(self, storage: Storage, hub_url: str) -> None:
+    def __init__(
+        self, storage: Storage, hub_url: str, metrics: Metrics | None = None
+    ) -> None:
         self._storage = storage
+        self._durations = (metrics or Metrics()).callback_durations
         self._hub_url = hub_url
         self._notifications = Notifications(storage.log, hub_url)
 
@@ -182,6 +193,20 @@ class DeliveryReportService:
         )
         feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
         return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
+
+    async def slowest(self, limit: int) -> list[SlowCallback]:
+        """The subscriptions whose callbacks typically take longest to answer, by their
+        latest requests since the start of this hub; those that are always fast are left
+        out."""
+        found = list[SlowCallback]()
+        for each in self._durations.slowest(limit):
+            id = each.subscription_id
+            subscription = await self._storage.subscriptions.get(id)
+            if subscription and subscription.state is SubscriptionState.ACTIVE:
+                found.append(SlowCallback(subscription=subscription, duration=each))
+            else:
+                self._durations.forget([id])
+        return found
 
     async def lost_entries(
         self,

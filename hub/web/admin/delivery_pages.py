@@ -204,6 +204,28 @@ class DeliveryPages(OperatorPages):
         next = str(sent[-1].chunk.id) if len(sent) == rows else None
         return TakenDeliveries(sent=tuple(sent), next=next, is_known=is_known)
 
+    @Operation(
+        method="GET",
+        path="/admin/deliveries/slowest",
+        id="get_slowest_callbacks_page",
+        summary="The callbacks that take longest to answer",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 429, 503),
+    )
+    async def slowest(self, request: Request) -> Response:
+        found = await self._reports.slowest(ROWS)
+        ids = [each.subscription.id for each in found]
+        return render_page(
+            "slowest_callbacks.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            rows=found,
+            conditions={
+                each.id: each for each in await self._selections.conditions(ids)
+            },
+        )
+
     @in_both_areas(
         method="GET",
         path="/deliveries/{id}",

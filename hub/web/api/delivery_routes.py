@@ -16,6 +16,7 @@ from hub.services.delivery_reports import (
     DeliveryReportService,
     LostEntries,
     SentReport,
+    SlowCallback,
 )
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.api.attempt_json import (
@@ -210,6 +211,32 @@ class SentDeliveriesJson(JsonObject):
     next: int | None
 
 
+class SlowCallbackJson(JsonObject):
+    """A subscription and its last ``requests``, so many of which ``failed``.
+
+    ``last``: when the latest of them was over.
+    """
+
+    subscription: int
+    topic: str
+    callback: str
+    requests: int
+    failed: int
+    median_milliseconds: int
+    slowest_milliseconds: int
+    last: Time
+
+    @classmethod
+    def of_slow(cls, slow: SlowCallback) -> Self:
+        return cls.of(
+            slow.subscription, slow.duration, subscription=slow.subscription.id
+        )
+
+
+class SlowestCallbacksJson(JsonObject):
+    callbacks: list[SlowCallbackJson]
+
+
 class RetriedJson(JsonObject):
     """``due``: when the delivery is tried."""
 
@@ -357,6 +384,27 @@ class DeliveryRoutes(Routes):
             SentDeliveriesJson(
                 sent=[SentChunkJson.of_sent(each) for each in found],
                 next=found[-1].chunk.id if len(found) == limit else None,
+            )
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/deliveries/slowest",
+        id="list_slowest_callbacks",
+        scope=TokenScope.ADMIN,
+        summary="List the callbacks that take longest to answer",
+        description="By the median of their last 16 requests, failed ones included,"
+        " since the start of this hub, or of the node that answers. A callback that"
+        " has answered each request within 100 ms since then is left out.",
+        answers={200: SlowestCallbacksJson},
+        query=(PAGE[1],),
+        problems=(422,),
+    )
+    async def slowest(self, request: Request) -> Response:
+        found = await self._reports.slowest(query_limit(request))
+        return json_response(
+            SlowestCallbacksJson(
+                callbacks=[SlowCallbackJson.of_slow(each) for each in found]
             )
         )
 

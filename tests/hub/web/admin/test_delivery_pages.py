@@ -68,6 +68,27 @@ async def test_what_was_taken_at_once_is_listed_with_how_many_took_it(
     assert (sent["topic"], sent["delivered"], sent["callbacks"]) == (feed.url, 2, 2)
 
 
+async def test_a_callback_that_is_slow_each_time_is_listed_with_its_typical_time(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    slow, quick = [await Scene(hub.storage).subscribe(feed, name) for name in "ab"]
+    for each, taken in ((slow, 4_000), (quick, 120)):
+        hub.metrics.callback_durations.note(
+            each.id, taken, hub.clock.unix, is_delivered=True
+        )
+    page = await browser.open(f"{PAGE}/slowest")
+    assert [row[:2] for row in rows(page)] == [
+        [slow.callback, "4 s"],
+        [quick.callback, "120 ms"],
+    ]
+    for start in ("/admin", "/admin/subscriptions", PAGE):
+        assert f'href="{PAGE}/slowest"' in (await browser.open(start)).text
+    await hub.storage.subscriptions.end(quick.id, "", START, tell=False)
+    answer = await browser.client.get("/api/deliveries/slowest", headers=ADMIN)
+    [found] = answer.json()["callbacks"]
+    assert (found["subscription"], found["median_milliseconds"]) == (slow.id, 4_000)
+
+
 async def test_pages_of_what_was_taken_follow_each_other(
     hub: Hub, browser: OperatorBrowser, feed: StoredFeed
 ) -> None:

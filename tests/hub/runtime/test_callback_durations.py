@@ -1,0 +1,52 @@
+"""Which callbacks take long, by their latest requests."""
+
+from __future__ import annotations
+
+from hub.runtime.callback_durations import (
+    NOTICED_MILLISECONDS,
+    REQUESTS,
+    CallbackDurations,
+)
+from storage.records import SubscriptionId
+
+
+def note(
+    durations: CallbackDurations, id: int, *taken: int, is_delivered: bool = True
+) -> None:
+    for each in taken:
+        durations.note(
+            SubscriptionId(id), each, lambda: 60.0, is_delivered=is_delivered
+        )
+
+
+def order(durations: CallbackDurations) -> list[tuple[int, int]]:
+    found = durations.slowest(9)
+    return [(each.subscription_id, each.median_milliseconds) for each in found]
+
+
+def test_those_that_are_slow_each_time_come_before_those_that_were_slow_once() -> None:
+    durations = CallbackDurations()
+    note(durations, 1, 20_000, 5, 5)
+    note(durations, 2, 4_001, 4_000, 4_025)
+    note(durations, 3, 5, NOTICED_MILLISECONDS - 1)
+    assert order(durations) == [(2, 4_001), (1, 5)]
+    [slowest] = durations.slowest(1)
+    assert (slowest.requests, slowest.failed) == (3, 0)
+    assert slowest.slowest_milliseconds == 4_025
+    assert slowest.last.timestamp() == 60.0
+
+
+def test_only_the_latest_requests_count_failed_ones_included() -> None:
+    durations = CallbackDurations()
+    note(durations, 1, *[20_000] * REQUESTS)
+    note(durations, 1, *[300] * (REQUESTS - 1), is_delivered=False)
+    [found] = durations.slowest(9)
+    assert (found.median_milliseconds, found.slowest_milliseconds) == (300, 20_000)
+    assert (found.requests, found.failed) == (REQUESTS, REQUESTS - 1)
+
+
+def test_of_too_many_the_fastest_are_dropped() -> None:
+    durations = CallbackDurations(capacity=4)
+    for id, taken in ((1, 400), (2, 200), (3, 300), (4, 500), (5, 250)):
+        note(durations, id, taken)
+    assert order(durations) == [(4, 500), (1, 400), (3, 300), (5, 250)]
