@@ -299,7 +299,7 @@ async def build_hub(
         quotas=divide_connections(settings.stream_connections, settings.stream_share),
     )
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
-    pages = PageStreams(metrics)
+    pages = PageStreams(metrics, storage.read_ahead)
     token_service = TokenService(storage.tokens, clock)
     stack.enter_context(
         storage.control.watch(partial(_end_access, token_service, live_watch, pages))

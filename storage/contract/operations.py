@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -114,6 +115,15 @@ class Storage(Protocol):
     def series(self) -> SeriesStore: ...
     @property
     def playground(self) -> PlaygroundStore: ...
+
+    async def read_ahead(self) -> AbstractContextManager[None]:
+        """For a task that does again and again what reads nearly the same: read at
+        once all that it read within the last block.
+
+        Returns the block, within which this task's reads may be answered by these. What
+        others commit meanwhile is seen in the next one.
+        """
+        ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -152,6 +152,10 @@ class PostgresStorage:
         self.sessions = PostgresSessions(connections)
         self.plans = PostgresBulkPlans(connections)
         self.list_watches = PostgresListWatches(connections)
+
+    async def read_ahead(self) -> AbstractContextManager[None]:
+        """Nothing: the server answers each connection by itself."""
+        return nullcontext()
 
     async def status(self) -> DatabaseStatus:
         row = await self._connections.first(_STATUS)

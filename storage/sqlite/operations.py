@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -135,6 +135,9 @@ class SqliteStorage:
         self.audit = SqliteAudit(self._writer, readers)
         self.series = SqliteSeries(self._writer, readers)
         self.playground = SqlitePlayground(self._writer, readers, box)
+
+    async def read_ahead(self) -> AbstractContextManager[None]:
+        return await self._readers.read_ahead()
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

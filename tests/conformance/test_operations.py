@@ -78,3 +78,14 @@ async def test_a_step_that_is_hardly_one_is_none(storage: Storage) -> None:
     await storage.note_time(at(4))
 
     assert await storage.note_time(START) == NOTHING
+
+
+async def test_what_is_read_again_and_again_is_as_it_was_committed_last(
+    storage: Storage,
+) -> None:
+    scene = Scene(storage)
+    for count in range(3):
+        with await storage.read_ahead():
+            assert (await storage.backlog()).feeds == count
+            assert (await storage.feeds.find(f"https://a.example/{count}")) is None
+        await scene.add_feed(f"https://a.example/{count}")

@@ -18,7 +18,12 @@ from shutil import copyfile
 from typing import Any
 
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.connection_threads import ConnectionThreads, read_only
+from storage.sqlite.connection_threads import (
+    ConnectionThreads,
+    Read,
+    fetch_each,
+    read_only,
+)
 from tests.simulation.loop import VirtualLoop
 
 PAGES_AT_ALL = 1 << 30
@@ -216,10 +221,13 @@ class _LoopReader:
         self._connection = connection
 
     async def execute_fetchall(self, sql: str, parameters: Any = None) -> Iterable[Any]:
+        return (await self.fetch_each([(sql, parameters or ())]))[0]
+
+    async def fetch_each(self, reads: Iterable[Read]) -> list[list[Any]]:
         await asyncio.sleep(self._disk.delay(LONGEST_READ))
         if self._disk.is_lost:
             await asyncio.Event().wait()
-        return self._connection.execute(sql, parameters or ()).fetchall()
+        return fetch_each(self._connection, reads)
 
     async def close(self) -> None:
         """The disk closes what its readers share."""

@@ -27,6 +27,8 @@ from storage.sqlite import SqliteStorage, open_database
 from storage.sqlite.connection_threads import (
     READ_FUNCTIONS,
     ConnectionThreads,
+    Read,
+    fetch_each,
     read_only,
 )
 from tests.support.postgres_server import shared_server
@@ -83,6 +85,9 @@ class _LoopReader:
         self._connection: sqlite3.Connection | None = None
 
     async def execute_fetchall(self, sql: str, parameters: Any = None) -> Iterable[Any]:
+        return (await self.fetch_each([(sql, parameters or ())]))[0]
+
+    async def fetch_each(self, reads: Iterable[Read]) -> list[list[Any]]:
         await asyncio.sleep(0)  # others get on while it reads
         if self._connection is None:
             self._connection = sqlite3.connect(
@@ -90,7 +95,7 @@ class _LoopReader:
             )
             for name, arguments, function in READ_FUNCTIONS:
                 self._connection.create_function(name, arguments, function)
-        return self._connection.execute(sql, parameters or ()).fetchall()
+        return fetch_each(self._connection, reads)
 
     async def close(self) -> None:
         if self._connection is not None:

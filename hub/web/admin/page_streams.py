@@ -2,8 +2,9 @@
 
 Every page of a session can be requested as an event stream, too, by ``Accept:
 text/event-stream``. Once a second each page that somebody watches is rendered as it is
-when opened, once for all who see the same. Of its parts (`hub.web.page_parts`), those
-that changed are sent. While nobody watches, nothing is done.
+when opened, once for all who see the same. What all of them need of the database is
+read at once. Of a page's parts (`hub.web.page_parts`), those that changed are sent.
+While nobody watches, nothing is done.
 
 A stream ends with its session. Watching a page does not count as using the session: one
 that is not used ends although a page is open.
@@ -15,7 +16,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Protocol
@@ -38,7 +39,7 @@ from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
-MOST_SHARE: Final = 0.006
+MOST_SHARE: Final = 0.01
 """The share of a core that making pages may take of the event loop; above it they are
 made less often. What the database takes for them comes on top."""
 LONGEST_REST: Final = 30.0
@@ -133,11 +134,24 @@ def _event(html: list[str]) -> bytes:
     return chunk_of(b"event: parts\ndata: %b\n\n" % orjson.dumps(html))
 
 
+ReadAhead = Callable[[], Awaitable[AbstractContextManager[object]]]
+
+
+async def _read_nothing() -> AbstractContextManager[object]:
+    return nullcontext()
+
+
 class PageStreams:
     """The streams of all watched pages; `run` is the background task."""
 
-    def __init__(self, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Metrics | None = None,
+        read_ahead: ReadAhead | None = None,
+    ) -> None:
+        """``read_ahead``: that of `storage.contract.Storage`."""
         self._metrics = metrics or Metrics()
+        self._read_ahead = read_ahead or _read_nothing
         self._views: dict[Hashable, WatchedView] = {}
         self._held: Counter[int | None] = Counter()
         self._come = asyncio.Event()
@@ -188,9 +202,19 @@ class PageStreams:
         self.turn += 1
         began = time.monotonic()
         await self._end_sessions(began)
-        for view in list(self._views.values()):
-            await self._look_at(view)
+        with await self._read_at_once():
+            for view in list(self._views.values()):
+                await self._look_at(view)
         self._send_heartbeat(began)
+
+    async def _read_at_once(self) -> AbstractContextManager[object]:
+        """Read what the pages read the last time, which costs less than one by one."""
+        try:
+            async with asyncio.timeout(LONGEST_SECONDS):
+                return await self._read_ahead()
+        except TimeoutError:
+            log.warning("watched_page_late", seconds=LONGEST_SECONDS)
+            return nullcontext()
 
     def wake(self) -> None:
         """Have sessions checked soon: a session, or its token, has just ended."""

@@ -6,7 +6,7 @@ It keeps everything in dicts, forgets it at the end, and is only used by tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 
 from storage.records import (
@@ -81,6 +81,9 @@ class MemoryStorage:
         self.audit = MemoryAudit()
         self.series = MemorySeries()
         self.playground = MemoryPlayground()
+
+    async def read_ahead(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(
