@@ -379,7 +379,11 @@ class SubscriptionService:
             raise NotAllowed(field, reason)
 
     async def get(
-        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+        self,
+        subscription_id: SubscriptionId,
+        *,
+        account: AccountId | None = None,
+        most_attempts: int = SHOWN_ATTEMPTS,
     ) -> SubscriptionReport:
         """A report on a subscription. Raises `NotFound`, also if it belongs to another
         account than the given one."""
@@ -391,7 +395,7 @@ class SubscriptionService:
             limit=SHOWN_DEAD_LETTERS,
             wanted=AttemptFilter(subscription_id=whose),
         )
-        attempts = await deliveries.attempts(whose, SHOWN_ATTEMPTS)
+        attempts = await deliveries.attempts(whose, most_attempts)
         facts = SubscriptionFacts(
             subscription=found,
             health=condition.health,

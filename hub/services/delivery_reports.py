@@ -161,13 +161,21 @@ class DeliveryReportService:
         if subscription is None or account not in (None, subscription.account):
             raise NotFound("subscription", subscription_id)
         found = await self._storage.deliveries.attempts(subscription_id, limit, wanted)
+        return await self.attempts_of(subscription, found, account=account)
+
+    async def attempts_of(
+        self,
+        subscription: Subscription,
+        attempts: Sequence[Attempt],
+        *,
+        account: AccountId | None = None,
+    ) -> list[AttemptReport]:
+        """What requests told of that are known already."""
         if account is not None and not await self._is_open(subscription):
-            return [AttemptReport(attempt=each) for each in found]
-        told = (
-            await self._notified_records(found, subscription.feed_id) if found else {}
-        )
-        titles = await self._titles(list(told.values()))
-        return [_attempt_report(each, told, titles) for each in found]
+            return [AttemptReport(attempt=each) for each in attempts]
+        told = await self._notified_records(attempts, subscription.feed_id)
+        titles = await self._titles(list(told.values())) if told else {}
+        return [_attempt_report(each, told, titles) for each in attempts]
 
     async def sent(
         self,

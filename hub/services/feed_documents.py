@@ -132,13 +132,19 @@ class FeedDocumentService:
     ) -> FeedEntries:
         """The newest of the entries older than ``before``. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
+        return await self.entries_of(feed, limit, before)
+
+    async def entries_of(
+        self, feed: StoredFeed, limit: int, before: EntryId | None = None
+    ) -> FeedEntries:
+        """Like `entries`."""
         place: EntryPlace | None = None
         if before is not None:
             place = await self._storage.entries.place_of(before)
             if place is None:
                 raise NotFound("entry", before)
         found = await self._storage.entries.newest(
-            [feed_id], limit=limit + 1, before=place
+            [feed.id], limit=limit + 1, before=place
         )
         shown = found[:limit]
         has_more = len(found) > limit

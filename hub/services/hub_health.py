@@ -350,7 +350,7 @@ async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | N
     """The time of the first record that live connections were not given yet; None if
     they have all."""
     position = metrics.live_position
-    if position is None:
+    if position is None or position >= (await storage.log.end()).position:
         return None
     records = await storage.log.records(after=position, limit=1)
     return records[0].at if records else None

@@ -166,7 +166,7 @@ class FeedPages(OperatorPages):
             explanation=self._reports.explanation(report),
             polls=history.polls,
             runs=history.runs()[:SHOWN_RUNS],
-            latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
+            latest=await self._documents.entries_of(report.feed, SHOWN_ENTRIES),
             pauses=await self._pauses(history, drawn) if is_drawn else (),
             timeline=timeline,
             lanes=draw_timeline(timeline),

@@ -210,10 +210,17 @@ class SubscriptionPages(OperatorPages):
         subscription_id = _subscription_id(request)
         account = own_account(request, TokenScope.LIST)
         wanted = query_attempts(asked, self._clock.now())
-        report = await self._subscriptions.get(subscription_id, account=account)
-        attempts = await self._deliveries.attempts(
-            subscription_id, wanted, SHOWN_ATTEMPTS, account=account
+        report = await self._subscriptions.get(
+            subscription_id, account=account, most_attempts=SHOWN_ATTEMPTS
         )
+        if wanted == AttemptRange():
+            attempts = await self._deliveries.attempts_of(
+                report.subscription, report.attempts, account=account
+            )
+        else:
+            attempts = await self._deliveries.attempts(
+                subscription_id, wanted, SHOWN_ATTEMPTS, account=account
+            )
         kept_from = None
         if not attempts:
             kept_from = await self._failures_kept_from(subscription_id, account)
