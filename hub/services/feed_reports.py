@@ -366,8 +366,11 @@ class FeedReportService:
         )
 
     def explanation(self, report: FeedReport) -> PlanExplanation:
+        """Why the feed is polled when it is, without the factors of hours."""
         is_hinted = report.push is not None and report.push.is_hinted
-        return explain_plan(report.feed, report.plan, is_hinted=is_hinted)
+        return explain_plan(
+            report.feed, report.plan, is_hinted=is_hinted, is_whole=False
+        )
 
     async def findings(
         self, *, after: FeedId, limit: int, kind: FindingKind | None = None

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
@@ -148,6 +148,7 @@ def asset_url(name: str) -> str:
     return f"/assets/{_hashed(name)}"
 
 
+@lru_cache(maxsize=4_096)
 def time_text(at: datetime) -> str:
     """The exact time in UTC, shown when the pointer hovers over a time."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

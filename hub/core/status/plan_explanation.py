@@ -61,13 +61,14 @@ class PlanExplanation:
 
 
 def explain_plan(
-    feed: StoredFeed, plan: Plan, *, is_hinted: bool = False
+    feed: StoredFeed, plan: Plan, *, is_hinted: bool = False, is_whole: bool = True
 ) -> PlanExplanation:
     """Explain the plan of a feed, made from the feed's state. ``is_hinted``: its hub
-    told of news that no fetch has seen yet."""
+    told of news that no fetch has seen yet. ``is_whole`` False: without hours and
+    minutes."""
     terms = {term.name: term for term in plan.terms}
     profile = plan.forecast.profile
-    hours = (_MONDAY + _HOUR * hour for hour in range(HOURS_A_WEEK))
+    hours = range(HOURS_A_WEEK if is_whole else 0)
     reason = reason_of(feed, plan, is_hinted=is_hinted)
     return PlanExplanation(
         sentence=_sentence(feed, reason),
@@ -76,8 +77,8 @@ def explain_plan(
         rate_now=terms["rate now"].value,
         price=terms["price"].value,
         in_force=tuple(term.name for term in _in_force(terms, _HINTS)),
-        hours=tuple(round(profile.at(hour), 3) for hour in hours),
-        minutes=tuple(round(factor, 3) for factor in profile.steps()),
+        hours=tuple(round(profile.at(_MONDAY + _HOUR * each), 3) for each in hours),
+        minutes=tuple(round(each, 3) for each in profile.steps()) if is_whole else (),
         terms=_with_trust(plan.terms, read_habits(feed.polling.posting.habits).trust),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from markupsafe import Markup
 
@@ -27,6 +27,7 @@ from hub.services.hub_series import SeriesRange
 from hub.web.admin.plots import (
     FlightPanel,
     LineValues,
+    Plot,
     TimeLink,
     TimeScale,
     draw_flight,
@@ -265,6 +266,16 @@ class HubPicture:
         return self._drawn[range].draw()
 
 
+@dataclass(frozen=True, slots=True)
+class _DrawnPart:
+    source: object
+    drawn: object
+    html: Markup
+
+
+_Drawn = TypeVar("_Drawn")
+
+
 class RangePicture:
     """The picture of one range: only parts that have changed are drawn again."""
 
@@ -274,7 +285,7 @@ class RangePicture:
         self._lines: dict[SeriesName, Line] = {}
         self._delays: dict[DelayName, DelayLine] = {}
         self._undated: Line | None = None
-        self._plots: dict[str, tuple[object, Markup]] = {}
+        self._plots: dict[str, _DrawnPart] = {}
         self._rows: dict[str, tuple[NumberRow, Markup]] = {}
         self._scale: tuple[object, TimeScale] | None = None
         self._settled: dict[str, NumberRow] = {}
@@ -327,34 +338,47 @@ class RangePicture:
             _trace(lines[name], each, kind.words) for name, each in kind.names.items()
         ]
 
-        def draw() -> Markup:
-            plot = draw_plot(
+        def draw() -> Plot:
+            return draw_plot(
                 kind.id, kind.title, traces, scale, kind.words, round_up=kind.round_up
             )
+
+        def render(plot: Plot) -> Markup:
             return render_macro(TEMPLATE, "plot_of", plot, self._scale_html(scale))
 
-        return self._part(kind.id, (buckets, traces), draw)
+        return self._part(kind.id, (buckets, traces), draw, render)
 
     def _scale_html(self, scale: TimeScale) -> Markup:
         """The scale that all plots of a range share."""
-        return self._part(
-            "", scale, lambda: render_macro(TEMPLATE, "scale_of", scale)
-        ).html
+        render = partial(render_macro, TEMPLATE, "scale_of")
+        return self._part("", scale, lambda: scale, render).html
 
     def _panel(
         self, line: DelayLine, columns: Buckets, beside: str, starts: Sequence[int]
     ) -> ShownPart:
-        def draw() -> Markup:
-            panel = _panel_of(line, columns, beside, starts)
-            return render_macro(TEMPLATE, "flight_of", panel)
+        return self._part(
+            _id_of(line.name),
+            (columns, line, beside),
+            draw=lambda: _panel_of(line, columns, beside, starts),
+            render=partial(render_macro, TEMPLATE, "flight_of"),
+        )
 
-        return self._part(_id_of(line.name), (columns, line, beside), draw)
-
-    def _part(self, id: str, source: object, draw: Callable[[], Markup]) -> ShownPart:
+    def _part(
+        self,
+        id: str,
+        source: object,
+        draw: Callable[[], _Drawn],
+        render: Callable[[_Drawn], Markup],
+    ) -> ShownPart:
+        """A part that is drawn anew if its source has changed, and rendered anew if
+        that can be seen."""
         known = self._plots.get(id)
-        if known is None or known[0] != source:
-            known = self._plots[id] = source, draw()
-        return ShownPart(id=id, html=known[1])
+        if known is None or known.source != source:
+            drawn = draw()
+            is_alike = known is not None and known.drawn == drawn
+            html = known.html if known and is_alike else render(drawn)
+            known = self._plots[id] = _DrawnPart(source, drawn, html)
+        return ShownPart(id=id, html=known.html)
 
     def _row(self, row: NumberRow) -> tuple[NumberRow, Markup]:
         known = self._rows.get(row.id)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby, pairwise
 from math import ceil, floor, log, log10
-from typing import Final
+from typing import Final, TypeVar
 
 from markupsafe import Markup
 
@@ -275,9 +275,8 @@ def draw_plot(
     share = (bottom - scale.frame.top) / top
 
     def heights(values: Values) -> list[int | None]:
-        return [
-            None if each is None else round(bottom - share * each) for each in values
-        ]
+        parts = (_heights(each, bottom, share) for each in _stretches(values))
+        return [height for part in parts for height in part]
 
     return Plot(
         id=id,
@@ -462,12 +461,36 @@ def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
             start = number
 
 
+STRETCH: Final = 24
+"""Points of a line that are drawn together: while only its end moves, its other
+stretches are kept as they were drawn."""
+_T = TypeVar("_T")
+
+
+def _stretches(points: Sequence[_T], and_next: int = 0) -> Iterator[tuple[_T, ...]]:
+    """The points in parts, each with so many points of the next part."""
+    for first in range(0, len(points) - and_next, STRETCH):
+        yield tuple(points[first : first + STRETCH + and_next])
+
+
+@lru_cache(maxsize=1_000)
+def _heights(values: Values, bottom: int, share: float) -> list[int | None]:
+    return [None if each is None else round(bottom - share * each) for each in values]
+
+
 def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
     """The path of a line, in relative steps, which are short; a point is a dot."""
     if len(xs) == 1:
         return f"M{xs[0] - 1},{ys[0]}h2"
+    steps = map(_steps, _stretches(xs, and_next=1), _stretches(ys, and_next=1))
+    return f"M{xs[0]},{ys[0]}{''.join(steps)}"
+
+
+@lru_cache(maxsize=1_000)
+def _steps(xs: Sequence[int], ys: Sequence[int]) -> str:
+    """From the first of these points to the last."""
     last, drawn, y = xs[0], xs[0], ys[0]
-    words = [f"M{drawn},{y}"]
+    words = []
     for x, next_y in zip(xs, ys, strict=True):
         if y != next_y:
             if last != drawn:

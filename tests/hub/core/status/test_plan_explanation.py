@@ -30,13 +30,16 @@ KNOWN = Polling(
 def explained(
     state: FeedState = FeedState.ACTIVE,
     price: float = 75.0,
+    is_whole: bool = True,
     **changes: object,
 ) -> PlanExplanation:
     polling = replace(KNOWN, **changes)  # type: ignore[arg-type]
     feed = a_feed(1, polling=polling, state=state, next_fetch=NOW + timedelta(hours=1))
     planning_context = PlanningContext(price=price)
     return explain_plan(
-        feed, plan(polling, 1, PollingRules(), NOW, planning_context=planning_context)
+        feed,
+        plan(polling, 1, PollingRules(), NOW, planning_context=planning_context),
+        is_whole=is_whole,
     )
 
 
@@ -148,6 +151,12 @@ def test_the_profile_is_of_a_week_from_monday_on() -> None:
     assert found.hours.index(max(found.hours)) == 24 + 8
     assert found.minutes.index(max(found.minutes)) == 1
     assert found.rate > found.rate_now / max(found.hours)
+
+
+def test_hours_and_minutes_may_be_left_out() -> None:
+    whole, part = explained(), explained(is_whole=False)
+    assert (part.hours, part.minutes) == ((), ())
+    assert (part.sentence, part.terms) == (whole.sentence, whole.terms)
 
 
 def test_it_is_told_how_far_habits_are_believed() -> None:
