@@ -52,6 +52,8 @@ ROUND = sys.maxsize
 TRIMMED_RECORDS = 250
 """Records of the log trimmed in one transaction, together with their entries."""
 ATTEMPTS_KEPT = timedelta(days=7)
+MOST_ATTEMPTS = 1_000_000
+"""Failures and catch-ups that are kept of all subscriptions together: some 300 MB."""
 
 log = structlog.get_logger()
 
@@ -204,7 +206,9 @@ class Housekeeping:
 
     async def _trim_attempts(self) -> int:
         before = self._clock.now() - ATTEMPTS_KEPT
-        return await self._storage.deliveries.trim_attempts(before, PAGE)
+        return await self._storage.deliveries.trim_attempts(
+            before, PAGE, kept=MOST_ATTEMPTS
+        )
 
     async def _finish_removals(self) -> int:
         """End the remaining subscriptions of removed feeds whose removal was

@@ -251,6 +251,9 @@ def attempts(
         return
     if not found:
         say("no attempts")
+        kept_from = hub.get(path, limit=1)["kept_from"]
+        if kept_from:
+            say(f"no failures or catch-ups from before {moment(kept_from)} are kept")
         return
     rows = [
         (

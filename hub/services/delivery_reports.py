@@ -177,6 +177,11 @@ class DeliveryReportService:
         titles = await self._titles(list(told.values())) if told else {}
         return [_attempt_report(each, told, titles) for each in attempts]
 
+    async def kept_from(self, subscription_id: SubscriptionId) -> datetime | None:
+        """From when on all failures and catch-ups of a subscription are kept; None if
+        none made room for later ones."""
+        return await self._storage.deliveries.attempts_kept_from(subscription_id)
+
     async def sent(
         self,
         *,

@@ -166,9 +166,16 @@ class DeliveryStore(Protocol):
     ) -> list[Attempt]:
         """The last attempts, newest first, successful ones included.
 
-        Each subscription keeps its last 20 failures and catch-ups, in addition to all
-        deliveries that succeeded at once, and the details of its last 5 failures.
+        Each subscription keeps its last 2,000 failures and catch-ups, in addition to
+        all deliveries that succeeded at once, and the details of its last 5 failures.
         """
+        ...
+
+    async def attempts_kept_from(
+        self, subscription_id: SubscriptionId
+    ) -> datetime | None:
+        """When the oldest of its failures and catch-ups was, if earlier ones are no
+        longer kept; None if all are, or there were none."""
         ...
 
     async def first_successes(
@@ -214,4 +221,8 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def trim_attempts(self, before: datetime, limit: int) -> int: ...
+    async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
+        """Delete attempts from before then, at most ``limit`` failures and catch-ups,
+        and as many chunks; and the oldest failures and catch-ups of all subscriptions
+        until ``kept`` are left. Returns how many."""
+        ...

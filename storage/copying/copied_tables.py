@@ -322,7 +322,8 @@ _OF_LOG: Final = (
         "attempts",
         "id",
         "id int, subscription_id int, position int, at int, status int,"
-        " milliseconds int, error text, host text, details bytes, reason int",
+        " milliseconds int, error text, host text, details bytes, reason int,"
+        " number int",
         is_numbered=True,
     ),
     _table(

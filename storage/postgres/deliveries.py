@@ -46,6 +46,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from storage.sqlite.flushes import ATTEMPTS_KEPT
 from storage.sqlite.retries import END
 from storage.sqlite.rows import (
     ATTEMPT,
@@ -100,6 +101,12 @@ WHERE a.subscription_id = %(subscription)s AND a.at >= %(since)s AND a.at < %(un
     AND a.position BETWEEN %(first)s AND %(last)s
     AND (a.error = '') = coalesce(%(is_delivered)s, a.error = '')
 ORDER BY a.id DESC LIMIT %(limit)s
+"""
+_KEPT_FROM: Final = """
+SELECT CASE number WHEN 1 THEN NULL ELSE at END FROM attempts
+WHERE subscription_id = %(subscription)s AND number > (SELECT number - %(kept)s
+    FROM attempts WHERE subscription_id = %(subscription)s ORDER BY id DESC LIMIT 1)
+ORDER BY id LIMIT 1
 """
 _STRAIGHT: Final = """
 SELECT a.position, a.at, a.outcome, a.is_exact FROM (
@@ -487,9 +494,17 @@ class PostgresDeliveries:
         )
         return read_first_successes(rows)
 
-    async def trim_attempts(self, before: datetime, limit: int) -> int:
+    async def attempts_kept_from(
+        self, subscription_id: SubscriptionId
+    ) -> datetime | None:
+        row = await self._connections.first(
+            _KEPT_FROM, {"subscription": subscription_id, "kept": ATTEMPTS_KEPT}
+        )
+        return from_milliseconds_or_none(row[0]) if row else None
+
+    async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
         ((trimmed,),) = await self._connections.write(
-            "SELECT trim_attempts(%s, %s)", (before, limit)
+            "SELECT trim_attempts(%s, %s, %s)", (before, limit, kept)
         )
         return int(trimmed)
 

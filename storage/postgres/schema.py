@@ -12,8 +12,9 @@ migration that only adds something, or adds a function beside one with other arg
 expands the schema. Hubs are then replaced, one after another. What removes or changes
 something that former programs use begins with the line ``-- oldest program N``: it
 contracts the schema, and waits until no hub of a program older than schema N has a
-term; from then on such programs are refused. If N is the migration's own number, the
-program that has it cannot do without it.
+term; from then on such programs are refused. It comes after whatever expands the
+schema for the same version of Fanfare, which would otherwise wait with it. If N is the
+migration's own number, the program that has it cannot do without it.
 
 Functions are replaced whenever their digest, which is in the table of the version, is
 not that of the newest program's functions. One whose answer, or the meaning of an

@@ -41,7 +41,7 @@ from storage.sqlite.delivery_chunks import (
     claim_chunks,
     claim_retrying,
 )
-from storage.sqlite.flushes import apply_flush
+from storage.sqlite.flushes import ATTEMPTS_KEPT, apply_flush
 from storage.sqlite.pauses import refuse_if_paused
 from storage.sqlite.readers import Readers
 from storage.sqlite.retries import (
@@ -348,8 +348,20 @@ class SqliteDeliveries:
         )
         return [read_sent_chunk(row) for row in rows]
 
-    async def trim_attempts(self, before: datetime, limit: int) -> int:
-        unit = partial(_trim_attempts, to_milliseconds(before), limit)
+    async def attempts_kept_from(
+        self, subscription_id: SubscriptionId
+    ) -> datetime | None:
+        row = await self._readers.first(
+            _KEPT_FROM, {"subscription": subscription_id, "kept": ATTEMPTS_KEPT}
+        )
+        return from_milliseconds_or_none(row[0]) if row else None
+
+    async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
+        row = await self._readers.first(
+            "SELECT id FROM attempts ORDER BY id DESC LIMIT 1 OFFSET ?", (kept,)
+        )
+        last = row[0] if row else 0
+        unit = partial(_trim_attempts, to_milliseconds(before), last, limit)
         return await self._writer.submit(unit)
 
 
@@ -398,6 +410,12 @@ WHERE a.subscription_id = :subscription AND a.at >= :since AND a.at < :until
     AND a.position BETWEEN :first AND :last
     AND (a.error = '') IS coalesce(:is_delivered, a.error = '')
 ORDER BY a.id DESC LIMIT :limit
+"""
+_KEPT_FROM = """
+SELECT iif(number = 1, NULL, at) FROM attempts
+WHERE subscription_id = :subscription AND number > (SELECT number - :kept
+    FROM attempts WHERE subscription_id = :subscription ORDER BY id DESC LIMIT 1)
+ORDER BY id LIMIT 1
 """
 _STRAIGHT = """
 WITH straight AS (
@@ -564,16 +582,23 @@ def _discard_dead_letter(dead_id: int, connection: sqlite3.Connection) -> int:
     return connection.execute("DELETE FROM dead WHERE id = ?", (dead_id,)).rowcount
 
 
-def _trim_attempts(before: int, limit: int, connection: sqlite3.Connection) -> int:
-    parameters = (before, limit)
-    failed = connection.execute(
+def _trim_attempts(
+    before: int, last: int, limit: int, connection: sqlite3.Connection
+) -> int:
+    """``last``: the newest of those that are too many, also if they are not so old."""
+    aged = connection.execute(
         "DELETE FROM attempts WHERE id IN"
         " (SELECT id FROM attempts WHERE at < ? ORDER BY at LIMIT ?)",
-        parameters,
+        (before, limit),
+    )
+    crowded = connection.execute(
+        "DELETE FROM attempts WHERE id IN"
+        " (SELECT id FROM attempts WHERE id <= ? ORDER BY id LIMIT ?)",
+        (last, limit - aged.rowcount),
     )
     straight = connection.execute(
         "DELETE FROM deliveries WHERE id IN"
         " (SELECT id FROM deliveries WHERE at < ? ORDER BY at LIMIT ?)",
-        parameters,
+        (before, limit),
     )
-    return failed.rowcount + straight.rowcount
+    return aged.rowcount + crowded.rowcount + straight.rowcount

@@ -36,12 +36,21 @@ from storage.sqlite.rows import (
 )
 from storage.sqlite.subscription_writes import end_all
 
-ATTEMPTS_KEPT = 20
-"""The last so many failed attempts and catch-ups of each subscription are kept."""
+ATTEMPTS_KEPT = 2_000
+"""The last so many failed attempts and catch-ups of each subscription are kept: a day
+and a half of one that is asked once a minute."""
 DETAILS_KEPT = 5
 """The last so many failures of each subscription keep their details, and stay however
 many catch-ups follow."""
+MOST_REPLACED = DETAILS_KEPT + 3
+"""So many of the oldest are looked at when one is added: more than may have to stay, so
+that at least two go."""
 
+_MAKE_ROOM = """
+DELETE FROM attempts WHERE id IN
+    (SELECT id FROM attempts WHERE subscription_id = ? ORDER BY id LIMIT ?)
+    AND number <= ? AND details IS NULL
+"""
 
 _GONE = """
 UPDATE subscriptions SET condition = 'gone'
@@ -136,22 +145,24 @@ def _count(
 
 def _keep_attempt(attempt: Attempt, connection: sqlite3.Connection) -> None:
     details = attempt.details
-    connection.execute(
+    ((number,),) = connection.execute(
         "INSERT INTO attempts (subscription_id, position, at, status, milliseconds,"
-        " error, host, details, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " error, host, details, reason, number)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce((SELECT number + 1"
+        "  FROM attempts WHERE subscription_id = ?1 ORDER BY id DESC LIMIT 1), 1))"
+        " RETURNING number",
         (
             *(attempt.subscription_id, attempt.position, to_milliseconds(attempt.at)),
             *(attempt.status, attempt.milliseconds, attempt.error),
             *(details.request.host if details else "", pack_details(details)),
             ATTEMPT_REASON_NUMBERS[attempt.reason],
         ),
-    )
-    connection.execute(
-        "DELETE FROM attempts WHERE subscription_id = :subscription AND id <="
-        " (SELECT id FROM attempts WHERE subscription_id = :subscription"
-        "  ORDER BY id DESC LIMIT 1 OFFSET :kept) AND details IS NULL",
-        {"subscription": attempt.subscription_id, "kept": ATTEMPTS_KEPT},
-    )
+    ).fetchall()
+    if number > ATTEMPTS_KEPT:
+        connection.execute(
+            _MAKE_ROOM,
+            (attempt.subscription_id, MOST_REPLACED, number - ATTEMPTS_KEPT),
+        )
     if details is not None:
         connection.execute(
             "UPDATE attempts SET details = NULL WHERE id ="

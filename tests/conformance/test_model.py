@@ -534,7 +534,7 @@ class Comparison(RuleBasedStateMachine):
     @rule()
     def trim_attempts(self) -> None:
         before = self._now - timedelta(seconds=60)
-        self._do(lambda storage: storage.deliveries.trim_attempts(before, 2))
+        self._do(lambda storage: storage.deliveries.trim_attempts(before, 2, kept=30))
 
     # --- what can be read ---
 

@@ -9,6 +9,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records import (
     Attempt,
+    AttemptRange,
     NewDeadLetter,
     Position,
     RecordKind,
@@ -19,6 +20,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from tests.support.failures import failed
 from tests.support.storage_scene import NODE, START, Scene, all_of, at
 
 
@@ -459,7 +461,7 @@ async def test_a_success_is_shown_before_its_chunk_is_finished(scene: Scene) -> 
     assert (attempt.at, attempt.status) == (at(1), 200)
 
 
-async def test_the_last_twenty_failures_of_a_subscription_are_kept(
+async def test_failures_of_a_subscription_are_kept_and_found_by_their_time(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -476,8 +478,12 @@ async def test_the_last_twenty_failures_of_a_subscription_are_kept(
         await scene.flush(attempts=(attempt,))
 
     kept = await scene.storage.deliveries.attempts(subscription.id, 99)
+    of_then = AttemptRange(since=at(3), until=at(5), is_delivered=False)
+    found = await scene.storage.deliveries.attempts(subscription.id, 9, of_then)
 
-    assert [each.at for each in kept] == [at(number) for number in range(24, 4, -1)]
+    assert [each.at for each in kept] == [at(number) for number in range(24, -1, -1)]
+    assert [each.at for each in found] == [at(4), at(3)]
+    assert await scene.storage.deliveries.attempts_kept_from(subscription.id) is None
 
 
 async def test_old_attempts_are_trimmed_both_kinds(scene: Scene) -> None:
@@ -487,9 +493,27 @@ async def test_old_attempts_are_trimmed_both_kinds(scene: Scene) -> None:
     await scene.publish(feed)
     await scene.deliver(at(100))
 
-    too_early = await scene.storage.deliveries.trim_attempts(START, 9)
-    trimmed = await scene.storage.deliveries.trim_attempts(at(50), 9)
+    trim = scene.storage.deliveries.trim_attempts
+    too_early = await trim(START, 9, kept=9)
+    trimmed = await trim(at(50), 9, kept=9)
 
     assert (too_early, trimmed) == (0, 2)
     assert await scene.storage.deliveries.attempts(late.id, 9) == []
     assert len(await scene.storage.deliveries.attempts(fine.id, 9)) == 1
+
+
+async def test_the_oldest_failures_of_all_make_room_when_there_are_too_many(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    a, b = [await scene.subscribe(feed, name) for name in "ab"]
+    await scene.flush(attempts=tuple(failed(a, at(number)) for number in range(4)))
+    await scene.flush(attempts=(failed(b, at(9)),))
+
+    trim = scene.storage.deliveries.trim_attempts
+    trimmed = [await trim(START, 2, kept=2) for _ in range(3)]
+
+    assert trimmed == [2, 1, 0]
+    of_a = await scene.storage.deliveries.attempts(a.id, 9)
+    assert [each.at for each in of_a] == [at(3)]
+    assert len(await scene.storage.deliveries.attempts(b.id, 9)) == 1

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from hub.core.disk_limits import ByteLimits
 from hub.housekeeping import (
     FREEING,
+    MOST_ATTEMPTS,
     MOST_FREED,
     PAGE,
     TRIMMED_RECORDS,
@@ -138,8 +139,8 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
         now,
         PAGE,
     )
-    [before, limit] = storage.asked["trim_attempts"]
-    assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
+    [before, limit, kept] = storage.asked["trim_attempts"]
+    assert ((now - before).days, limit, kept) == (7, PAGE, MOST_ATTEMPTS)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ They also show how deliveries go, and what can be done about it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
 from starlette.requests import Request
@@ -57,7 +56,6 @@ from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
-    AccountId,
     AttemptRange,
     AuditTarget,
     DeliveryLag,
@@ -74,8 +72,6 @@ from storage.records import (
 ROWS: Final = 50
 """Subscriptions on a page, unless another number is requested."""
 SHOWN_ATTEMPTS: Final = 30
-KEPT_FAILURES: Final = 20
-"""Failures kept of a subscription, as `storage.contract.DeliveryStore` says."""
 MOST_LAG: Final = 100
 """The most records that a row counts."""
 _BEHIND: Final = frozenset(
@@ -222,8 +218,8 @@ class SubscriptionPages(OperatorPages):
                 subscription_id, wanted, SHOWN_ATTEMPTS, account=account
             )
         kept_from = None
-        if not attempts:
-            kept_from = await self._failures_kept_from(subscription_id, account)
+        if wanted != AttemptRange() and len(attempts) < SHOWN_ATTEMPTS:
+            kept_from = await self._deliveries.kept_from(subscription_id)
         last = attempts[-1].attempt if len(attempts) == SHOWN_ATTEMPTS else None
         return render_page(
             "subscription.html",
@@ -249,16 +245,6 @@ class SubscriptionPages(OperatorPages):
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),
         )
-
-    async def _failures_kept_from(
-        self, id: SubscriptionId, account: AccountId | None
-    ) -> datetime | None:
-        """When the oldest of the kept failures was; None if all failures are kept."""
-        failures = await self._deliveries.attempts(
-            id, AttemptRange(is_delivered=False), KEPT_FAILURES, account=account
-        )
-        is_full = len(failures) == KEPT_FAILURES
-        return failures[-1].attempt.at if is_full else None
 
     @in_both_areas(
         method="POST",

@@ -93,11 +93,13 @@ class ListedAttemptJson(AttemptJson):
 class AttemptsJson(JsonObject):
     """A page of requests to a callback, newest first.
 
-    ``next`` is the ``before`` of the following page.
+    ``next`` is the ``before`` of the following page. ``kept_from``: from when on all
+    failures and catch-ups are kept; null if none made room for later ones.
     """
 
     attempts: list[ListedAttemptJson]
     next: str | None
+    kept_from: Time | None
 
 
 class FailedDeliveryJson(JsonObject):

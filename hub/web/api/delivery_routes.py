@@ -328,8 +328,9 @@ class DeliveryRoutes(Routes):
         id="list_failed_deliveries",
         scope=TokenScope.ADMIN,
         summary="List failed requests of all subscriptions",
-        description="Newest first. The last 20 failures of each subscription are kept."
-        " `status` is `404`, `5xx`, or `none` for no answer.",
+        description="Newest first. They are kept for 7 days, at most the last 2,000 of"
+        " each subscription, and 1,000,000 in all. `status` is `404`, `5xx`,"
+        " or `none` for no answer.",
         answers={200: FailedDeliveriesJson},
         query=(
             *DELIVERY_LIST,

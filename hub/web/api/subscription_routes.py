@@ -485,20 +485,20 @@ class SubscriptionRoutes(Routes):
         id="list_attempts",
         scope=TokenScope.LIST,
         summary="List the requests to a callback, by outcome and time",
-        description="Newest first. Requests answered with a 2xx at the first try are"
-        " kept for 7 days; of others, failures and what was caught up with, the last"
-        " 20. Each has its `reason` (`new_record`; `retry`, by the schedule; `news`,"
-        " ahead of it because of a new record; `probe`, once all tries are used up;"
-        " `catch_up`; `sent_again`; `unknown`), and the `title` of the first of the"
+        description="Newest first. All are kept for 7 days, but of failures and of what"
+        " was caught up with at most the last 2,000: `kept_from`. Each has its"
+        " `reason` (`new_record`; `retry`, by the schedule; `news`, ahead of it because"
+        " of a new record; `probe`, once all tries are used up; `catch_up`;"
+        " `sent_again`; `asked`; `unknown`), and the `title` of the first of the"
         " `entries` that it told of (0: the log no longer has them).",
         answers={200: AttemptsJson},
         query=(*ATTEMPT_LIST, PAGE[1]),
         problems=(404, 422),
     )
     async def attempts(self, request: Request) -> Response:
-        limit = query_limit(request)
+        limit, subscription_id = query_limit(request), _subscription_id(request)
         found = await self._deliveries.attempts(
-            _subscription_id(request),
+            subscription_id,
             query_attempts(request, self._clock.now()),
             limit,
             account=own_account(request),
@@ -508,6 +508,7 @@ class SubscriptionRoutes(Routes):
             AttemptsJson(
                 attempts=[ListedAttemptJson.of_listed(each) for each in found],
                 next=place_of(last.at, last.position) if last else None,
+                kept_from=await self._deliveries.kept_from(subscription_id),
             )
         )
 

@@ -626,20 +626,25 @@ END $$;
 -- --- outcomes ---
 
 CREATE OR REPLACE FUNCTION keep_attempt(attempt jsonb) RETURNS void LANGUAGE plpgsql AS $$
--- Keep an attempt: of each subscription the last 20 failures and catch-ups, and the
--- details of the last five failures, which stay however many catch-ups follow.
+-- Keep an attempt: of each subscription the last 2,000 failures and catch-ups, and the
+-- details of the last five failures, which stay however many catch-ups follow. More of
+-- the oldest are looked at than may have to stay, so that at least two go.
 DECLARE
     whose bigint := attempt ->> 'id';
+    counted bigint := coalesce((SELECT number FROM attempts WHERE subscription_id = whose
+        ORDER BY id DESC LIMIT 1), 0) + 1;
 BEGIN
     INSERT INTO attempts (subscription_id, position, at, status, milliseconds, error,
-        host, details, reason)
+        host, details, reason, number)
     VALUES (whose, (attempt ->> 'position')::bigint, (attempt ->> 'at')::bigint,
         (attempt ->> 'status')::bigint, (attempt ->> 'milliseconds')::bigint,
         attempt ->> 'error', attempt ->> 'host', packed(attempt, 'details'),
-        (attempt ->> 'reason')::smallint);
-    DELETE FROM attempts WHERE subscription_id = whose AND details IS NULL AND id <=
-        (SELECT id FROM attempts WHERE subscription_id = whose
-            ORDER BY id DESC LIMIT 1 OFFSET 20);
+        (attempt ->> 'reason')::smallint, counted);
+    IF counted > 2000 THEN
+        DELETE FROM attempts WHERE id IN (SELECT id FROM attempts
+                WHERE subscription_id = whose ORDER BY id LIMIT 8)
+            AND number <= counted - 2000 AND details IS NULL;
+    END IF;
     IF attempt ->> 'details' IS NOT NULL THEN
         UPDATE attempts SET details = NULL WHERE id =
             (SELECT id FROM attempts WHERE subscription_id = whose
@@ -725,17 +730,23 @@ BEGIN
         WHERE f.value = 'lost');
 END $$;
 
-CREATE OR REPLACE FUNCTION trim_attempts(before bigint, most bigint) RETURNS bigint
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION trim_attempts(before bigint, most bigint, kept bigint)
+RETURNS bigint LANGUAGE plpgsql AS $$
+-- Delete attempts by age, and failures and catch-ups also until so many are left.
 DECLARE
     failed bigint;
+    crowded bigint;
     straight bigint;
 BEGIN
     DELETE FROM attempts WHERE id IN
         (SELECT id FROM attempts WHERE at < before ORDER BY at LIMIT most);
     GET DIAGNOSTICS failed = ROW_COUNT;
+    DELETE FROM attempts WHERE id IN (SELECT id FROM attempts WHERE id <=
+            (SELECT id FROM attempts ORDER BY id DESC LIMIT 1 OFFSET kept)
+        ORDER BY id LIMIT most - failed);
+    GET DIAGNOSTICS crowded = ROW_COUNT;
     DELETE FROM deliveries WHERE id IN
         (SELECT id FROM deliveries WHERE at < before ORDER BY at LIMIT most);
     GET DIAGNOSTICS straight = ROW_COUNT;
-    RETURN failed + straight;
+    RETURN failed + crowded + straight;
 END $$;

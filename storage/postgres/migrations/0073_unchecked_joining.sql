@@ -1,3 +1,1 @@
--- oldest program 72
--- Programs since then say of which schema they are.
-DROP FUNCTION IF EXISTS join_nodes(text, text, double precision, boolean);
+-- What was to be dropped here goes with 0081: what expands the schema comes before it.

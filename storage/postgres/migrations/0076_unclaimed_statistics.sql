@@ -1,3 +1,1 @@
--- oldest program 75
--- Programs since then say under which lease they hold the statistics that they save.
-DROP FUNCTION IF EXISTS save_statistics(jsonb);
+-- What was to be dropped here goes with 0081: what expands the schema comes before it.

@@ -1,13 +1,1 @@
--- oldest program 78
--- Programs since then give what fetches found as rows.
-DROP FUNCTION IF EXISTS
-    run_in_lane(bigint, text, bigint, bigint, jsonb), commit_news(jsonb),
-    has_records(jsonb), count_of_records(jsonb), outcomes_of(jsonb[]),
-    require_same_audience(jsonb[], bigint), with_allowed_matches(jsonb),
-    assign_positions(jsonb[]), put_feeds(jsonb[]), put_what_is_rare(bigint, jsonb),
-    put_documents(jsonb[]), put_bodies(jsonb[], bigint[]),
-    put_entries(jsonb[], bigint[], text), append_records(jsonb[], bigint[]),
-    placed_units(jsonb[], bigint[]),
-    commit_quiet(bigint[], bigint[], bigint[], bigint[], bytea[], bytea[], bigint[],
-        bigint[], double precision[], double precision[], double precision[], bigint[],
-        bytea[], text[]);
+-- What was to be dropped here goes with 0081: what expands the schema comes before it.

@@ -1,1 +1,1 @@
--- PostgreSQL drops a function that former programs called.
+-- PostgreSQL drops here what former programs called, and since does so with 0081.

@@ -1,1 +1,1 @@
--- Functions that take what fetches found as JSON go from PostgreSQL. There were none here.
+-- PostgreSQL drops here what former programs called, and since does so with 0081.

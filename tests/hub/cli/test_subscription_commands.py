@@ -112,8 +112,12 @@ def test_attempts_are_listed_with_what_each_told_of(
     assert "9       204     20  News\n" in lines
     assert "News and 2 more" in lines
     assert "7       -       20  lost" in lines
-    api.answers[path] = (200, {"attempts": [], "next": None})
+    none = {"attempts": [], "next": None, "kept_from": None}
+    api.answers[path] = (200, none)
     assert fanfare("subs", "attempts", "4", "--failed").stdout == "no attempts\n"
+    api.answers[path] = (200, {**none, "kept_from": "2026-01-01T12:00:00Z"})
+    said = fanfare("subs", "attempts", "4", "--until", "2026-01-01").stdout
+    assert "no failures or catch-ups from before 2026-01-01 12:00:00Z" in said
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ NO_TIMES = frozenset(
     is_moved is_next is_paused is_stale is_superseded is_turned last last_id
     last_position
     last_status lease_id lease_seconds level milliseconds missed_first
-    missed_last notified owner pace page_id pages pending popularity porn_rank
+    missed_last notified number owner pace page_id pages pending popularity porn_rank
     own_period place_id position private queries rank reason refused removed revision
     skip_after skip_to version
     source_id stamp status subscribers subscription_id tail target_id token_id

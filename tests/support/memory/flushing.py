@@ -26,7 +26,7 @@ from storage.records import (
 from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
-ATTEMPTS_KEPT = 20
+ATTEMPTS_KEPT = 2_000
 DETAILS_KEPT = 5
 ENDLESS = 2**63
 GONE = SubscriptionHealth.GONE

@@ -58,6 +58,17 @@ async def test_failures_are_found_by_what_is_known_of_them(
     assert found["next"] is None
 
 
+async def test_attempts_say_from_when_on_all_are_kept(
+    client: httpx2.AsyncClient, hub: Hub, ids: dict[str, int]
+) -> None:
+    path = "/api/subscriptions/2/attempts?since=2026-01-01T00:00:03Z&until=2026-01-02"
+    before = (await client.get(path)).json()
+    await hub.storage.deliveries.trim_attempts(at(0), 9, kept=1)
+    after = (await client.get(path)).json()
+    assert [each["status"] for each in after["attempts"]] == [0]
+    assert (before["kept_from"], after["kept_from"]) == (None, "2026-01-01T00:00:03Z")
+
+
 async def test_pages_of_failures_follow_each_other(
     client: httpx2.AsyncClient, ids: dict[str, int]
 ) -> None:

@@ -1,0 +1,1 @@
+-- PostgreSQL drops functions that former versions called. Here there are none.
