@@ -225,7 +225,9 @@ class Poller:
         """Feeds that are being visited, or wait for a slow slot."""
         return self._schedule.under_way
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
+    async def fetch_now(
+        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+    ) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; returns the feed as it is
         afterwards.
 
@@ -242,9 +244,7 @@ class Poller:
             async with self._callers:
                 if self._outage.look() is not None:
                     await self._outage.probe()
-                failure = await asyncio.shield(
-                    self._manual.request(feed, PollReason.ASKED_FOR)
-                )
+                failure = await asyncio.shield(self._manual.request(feed, reason))
             if failure is not None:
                 raise failure
         return await self._existing(feed_id)

@@ -45,6 +45,7 @@ from storage.records import (
     FeedId,
     FeedState,
     NewFeed,
+    PollReason,
     StoredFeed,
     SubscriberGroup,
 )
@@ -63,7 +64,9 @@ END_PAGE = 500
 class FeedPoller(Protocol):
     """The part of `hub.ingest.poller.Poller` that the use cases need."""
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
+    async def fetch_now(
+        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+    ) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; returns the feed as it is
         afterwards."""
         ...
@@ -459,15 +462,18 @@ class FeedService:
             raise InvalidValue(field, "a URL outside this hub, or one of its topics")
         return feed
 
-    async def fetch(self, feed_id: FeedId) -> RefreshedFeed:
+    async def fetch(
+        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+    ) -> RefreshedFeed:
         """Fetch a feed now; returns it as it is afterwards, or after the longest wait.
+        ``reason``: of the poll.
 
         Raises `NotFound`, and `Conflict` for a feed that was removed or is a track
         query.
         """
         feed = await existing_feed(self._storage.feeds, feed_id)
         _check_pollable(feed)
-        fresh = await self._wait_for_fetch(feed, LONGEST_WAIT)
+        fresh = await self._wait_for_fetch(feed, LONGEST_WAIT, reason)
         is_fetched = fresh.polling.last_fetch != feed.polling.last_fetch
         return RefreshedFeed(feed=fresh, is_fetched=is_fetched)
 
@@ -509,10 +515,15 @@ class FeedService:
             return feed
         return await self._wait_for_fetch(feed, min(wait, LONGEST_WAIT))
 
-    async def _wait_for_fetch(self, feed: StoredFeed, seconds: float) -> StoredFeed:
+    async def _wait_for_fetch(
+        self,
+        feed: StoredFeed,
+        seconds: float,
+        reason: PollReason = PollReason.ASKED_FOR,
+    ) -> StoredFeed:
         try:
             async with asyncio.timeout(seconds):
-                return await self._poller.fetch_now(feed.id)
+                return await self._poller.fetch_now(feed.id, reason)
         except TimeoutError:
             return await self._storage.feeds.get(feed.id) or feed
 

@@ -48,9 +48,13 @@ from storage.packing import unpack
 from storage.records import (
     AuditFilter,
     AuditTarget,
+    BulkPlan,
+    FeedFilter,
     FeedId,
     FeedState,
     FeedStatistics,
+    PlanAction,
+    PlanId,
     Poll,
     PollReason,
     RecordKind,
@@ -95,10 +99,11 @@ class ExplainedFeed:
 ASKED_WITHIN: Final = timedelta(seconds=60)
 """The longest time between a request to fetch a feed and the answer to its poll."""
 _FETCH, _PAUSE, _RESUME = "fetch_feed", "pause_feed", "resume_feed"
+_CONFIRM: Final = "confirm_plan"
 READ_CHANGES: Final = 100
 """Records of the audit trail on a feed that are read to find its pauses."""
 READ_PLANS: Final = 50
-"""Plans that are read to find who paused a feed."""
+"""Plans that are read to find who had a feed fetched, or paused it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,11 +319,18 @@ class FeedReportService:
     async def _asked_by(
         self, feed_id: FeedId, polls: Sequence[Poll]
     ) -> dict[datetime, str]:
-        """Who had the polls made that were asked for, as far as the audit trail
-        knows: whoever subscribes asks for one, too."""
+        """Who had the polls made that were asked for, as far as the audit trail and
+        the plans know: whoever subscribes asks for one, too."""
         asked = [each.at for each in polls if each.reason is PollReason.ASKED_FOR]
-        if not asked:
-            return {}
+        planned = [each.at for each in polls if each.reason is PollReason.BY_PLAN]
+        return {
+            **(await self._asked_alone(feed_id, asked) if asked else {}),
+            **(await self._asked_by_plans(feed_id, planned) if planned else {}),
+        }
+
+    async def _asked_alone(
+        self, feed_id: FeedId, asked: Sequence[datetime]
+    ) -> dict[datetime, str]:
         wanted = AuditFilter(
             operation=_FETCH,
             target=AuditTarget.FEED,
@@ -333,6 +345,32 @@ class FeedReportService:
             if near is not None and abs(near.at - at) <= ASKED_WITHIN:
                 found[at] = f"{near.account.name} by {near.source}"
         return found
+
+    async def _asked_by_plans(
+        self, feed_id: FeedId, asked: Sequence[datetime]
+    ) -> dict[datetime, str]:
+        """Who confirmed the plans that were carried out at these times."""
+        plans = [
+            each
+            for each in await self._storage.plans.latest(READ_PLANS)
+            if each.action is PlanAction.FETCH and _may_have_found(each, feed_id)
+        ]
+        found, said = dict[datetime, str](), dict[PlanId, str]()
+        for at in asked:
+            plan = next((each for each in plans if _is_under_way(each, at)), None)
+            if plan is not None:
+                if plan.id not in said:
+                    said[plan.id] = await self._confirmed_by(plan)
+                found[at] = said[plan.id]
+        return found
+
+    async def _confirmed_by(self, plan: BulkPlan) -> str:
+        wanted = AuditFilter(
+            operation=_CONFIRM, target=AuditTarget.PLAN, target_id=plan.id
+        )
+        page = await self._audit.page(wanted, before=None, limit=1)
+        who = [f"{each.account.name} by {each.source}" for each in page.records]
+        return f"{who[0] if who else plan.account.name}, plan {plan.id}"
 
     async def timeline(self, history: PollHistory) -> FeedTimeline:
         """The polls of a history, and what was new since the first of them."""
@@ -440,3 +478,15 @@ def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:
         published=entry.published or entry.updated,
         committed=committed,
     )
+
+
+def _may_have_found(plan: BulkPlan, feed_id: FeedId) -> bool:
+    named = plan.wanted.ids if isinstance(plan.wanted, FeedFilter) else ()
+    return not named or feed_id in named
+
+
+def _is_under_way(plan: BulkPlan, at: datetime) -> bool:
+    begun, over = plan.confirmed_at, plan.finished_at
+    if begun is None or at < begun:
+        return False
+    return over is None or at <= over + ASKED_WITHIN

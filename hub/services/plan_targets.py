@@ -28,6 +28,7 @@ from storage.records import (
     ListPlace,
     PlanAction,
     PlannedItem,
+    PollReason,
     RetryingSubscription,
     SelectedSubscription,
     StoredFeed,
@@ -112,7 +113,7 @@ class FeedTargets:
         """Fetch a feed, unless it was fetched after the plan was confirmed."""
         last, confirmed = feed.polling.last_fetch, plan.confirmed_at
         if last is None or confirmed is None or last < confirmed:
-            fetched = await self._feeds.fetch(feed.id)
+            fetched = await self._feeds.fetch(feed.id, PollReason.BY_PLAN)
             if not fetched.is_fetched:
                 raise Conflict(NOT_FETCHED)
             feed = fetched.feed

@@ -49,6 +49,7 @@ class PollReason(StrEnum):
     WOKEN_BY_PUSH = "woken_by_push"  # its hub said that there is news
     PUSHED = "pushed"  # its hub brought the content, and its server was not asked
     PUBLISHED = "published"  # its publisher brought the content
+    BY_PLAN = "by_plan"  # asked for with others, by a plan
 
     @property
     def is_by_schedule(self) -> bool:

@@ -68,11 +68,15 @@ class FakePoller:
     under_way: set[FeedId] = field(default_factory=set)
     most_at_once: int = 0
     fetched: list[FeedId] = field(default_factory=list)
+    fetch_reasons: list[PollReason] = field(default_factory=list)  # of these
     asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
-    reasons: list[PollReason] = field(default_factory=list)  # of these
+    reasons: list[PollReason] = field(default_factory=list)
     woken: int = 0
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
+    async def fetch_now(
+        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+    ) -> StoredFeed:
+        self.fetch_reasons.append(reason)
         self.fetched.append(feed_id)
         self.under_way.add(feed_id)
         self.most_at_once = max(self.most_at_once, len(self.under_way))

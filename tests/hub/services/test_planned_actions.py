@@ -44,6 +44,7 @@ from storage.records import (
     PlannedItem,
     PlanState,
     Polling,
+    PollReason,
     Position,
     StoredFeed,
     Subscription,
@@ -315,6 +316,7 @@ async def test_a_feed_that_was_fetched_since_the_confirmation_is_not_asked_again
     done = await finish(hub, plan)
 
     assert hub.poller.fetched == [2]
+    assert hub.poller.fetch_reasons[-1] is PollReason.BY_PLAN
     assert done.progress.done == 2
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import quote
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
-from storage.records import PlanState
+from storage.records import FeedId, PlanState, Poll, PollOutcome, PollReason
 from tests.support.admin import ADMIN
 from tests.support.operator_browser import (
     HOSTILE,
@@ -17,7 +19,7 @@ from tests.support.operator_browser import (
     text_of,
 )
 from tests.support.services import Hub
-from tests.support.storage_scene import Scene
+from tests.support.storage_scene import Scene, fetch
 from tests.support.waiting import eventually, in_background
 
 PLANS = "/admin/plans"
@@ -226,3 +228,30 @@ async def test_what_is_planned_on_a_page_is_seen_by_the_api(
     await plan(browser, "/admin/feeds", which="chosen", id=["2"], action="fetch")
     [made] = (await browser.client.get("/api/plans", headers=ADMIN)).json()["plans"]
     assert (made["action"], made["filter"]["ids"]) == ("fetch", [2])
+
+
+async def test_the_polls_of_a_plan_name_who_confirmed_it(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    made = await plan(browser, "/admin/feeds?category=news", action="fetch")
+    await press(browser, made.headers["location"], "confirm")
+    await work(hub)
+    [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=1)
+    poll = Poll(
+        at=hub.clock.now(),
+        reason=PollReason.BY_PLAN,
+        outcome=PollOutcome.UNCHANGED,
+        code=200,
+        milliseconds=3,
+    )
+    for later in (timedelta(), timedelta(hours=1)):
+        commit = fetch(feed, poll=replace(poll, at=poll.at + later))
+        await hub.storage.log.commit(commit)
+
+    path = f"/admin/feeds/{feed.id}/polls"
+    unknown, of_plan = rows(await browser.open(path))
+    assert unknown[2] == "by plan"
+    assert of_plan[2] == "by plan by operator, by pages, plan 1"
+    history = await browser.client.get(f"/api/feeds/{feed.id}/history", headers=ADMIN)
+    told = [each["asked_by"] for each in history.json()["polls"]]
+    assert told == [None, "operator by pages, plan 1"]
