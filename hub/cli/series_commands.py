@@ -219,8 +219,9 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
 @_span_options("From then on: an age such as 2h, or a time.  [default: 10min]")
 @click.option(
     "--order",
-    type=click.Choice(("earliest", "latest")),
-    help="Which come first.  [default: earliest]",
+    type=click.Choice(("earliest", "latest", "delay")),
+    help="Which come first; delay: of the last 500 of that time the longest after"
+    " their publication.  [default: earliest]",
 )
 @click.option(
     "--limit",
@@ -267,6 +268,9 @@ def entries(
             [_entry(each) for each in found],
         )
     more = "; there are more" if cursor else ""
+    if page["examined"] is not None:
+        more = f" of the last {page['examined']}"
+        more += ", of more in that time" if page["has_more"] else " in that time"
     say(f"{plural(len(found), 'entry', 'entries')}{more}", err=True)
 
 

@@ -47,6 +47,9 @@ NOTED_WITHIN: Final = timedelta(seconds=60)
 MOST_RECORDS: Final = 5_000
 """Records examined for one page of committed entries; most may tell of no entries."""
 RECORD_PAGE: Final = 500
+MOST_RANKED: Final = 500
+"""Entries among which those with the longest delays are found."""
+RANKED_AT_ONCE: Final = 100
 OUT_OF_ORDER: Final = timedelta(seconds=10)
 """How far records may be out of order in the log, by the time they were found."""
 _TOLD: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED})
@@ -93,6 +96,7 @@ class EntryReport:
 class EntryOrder(StrEnum):
     EARLIEST = "earliest"
     LATEST = "latest"
+    DELAY = "delay"  # the longest after their publication first
 
 
 class EntryCursor(msgspec.Struct, frozen=True):
@@ -126,10 +130,16 @@ class CommittedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedPage:
-    """A page of committed entries. ``next`` None: this is the last page."""
+    """A page of committed entries. ``next`` None: this is the last page.
+
+    By delay there is one page: the first of ``examined`` entries, the last of the span.
+    ``has_more``: the span has earlier ones.
+    """
 
     entries: tuple[CommittedEntry, ...]
     next: EntryCursor | None
+    examined: int | None = None
+    has_more: bool = False
 
 
 class EntryReportService:
@@ -152,12 +162,34 @@ class EntryReportService:
         At most `MOST_RECORDS` records are examined, so a page may be short and not the
         last. The cursor must come from a page in the same order.
         """
+        if order is EntryOrder.DELAY:
+            return await self._by_delay(since, until, limit)
         tell = (
             self._notified_entries
             if order is EntryOrder.EARLIEST
             else self._notified_backwards
         )
         told, next = await tell(since, until, limit, cursor)
+        return CommittedPage(entries=await self._committed(told), next=next)
+
+    async def _by_delay(
+        self, since: datetime, until: datetime, limit: int
+    ) -> CommittedPage:
+        told, more = await self._notified_backwards(since, until, MOST_RANKED, None)
+        found = list[CommittedEntry]()
+        for start in range(0, len(told), RANKED_AT_ONCE):
+            found += await self._committed(told[start : start + RANKED_AT_ONCE])
+        found.sort(key=lambda each: 1 if each.delay is None else -each.delay)
+        return CommittedPage(
+            entries=tuple(found[:limit]),
+            next=None,
+            examined=len(told),
+            has_more=more is not None,
+        )
+
+    async def _committed(
+        self, told: Sequence[tuple[Record, EntryRef]]
+    ) -> tuple[CommittedEntry, ...]:
         records = {record.position: record for record, _ in told}
         sent = await self._storage.deliveries.first_successes(
             [(record.feed_id, record.position) for record in records.values()]
@@ -170,15 +202,12 @@ class EntryReportService:
         feed_ids = list({record.feed_id for record in records.values()})
         sources = await self._storage.entries.sources(feed_ids)
         feeds = {each.feed.id: each.feed for each in sources}
-        return CommittedPage(
-            entries=tuple(
-                self._committed(
-                    feeds[record.feed_id], record, ref.entry_id, stored, sent
-                )
-                for record, ref in told
-                if record.feed_id in feeds and ref.entry_id in stored
-            ),
-            next=next,
+        return tuple(
+            self._committed_entry(
+                feeds[record.feed_id], record, ref.entry_id, stored, sent
+            )
+            for record, ref in told
+            if record.feed_id in feeds and ref.entry_id in stored
         )
 
     async def _notified_entries(
@@ -244,7 +273,7 @@ class EntryReportService:
                 return told, None
         return told, EntryCursor(upto, 0)
 
-    def _committed(
+    def _committed_entry(
         self,
         feed: StoredFeed,
         record: Record,

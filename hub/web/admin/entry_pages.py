@@ -27,7 +27,7 @@ from hub.web.api.selection_input import (
 )
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
-from hub.web.request_input import path_id
+from hub.web.request_input import path_id, query_choice
 from protocols.model import Entry
 from protocols.text import text_of_html
 from storage.records import EntryId
@@ -59,17 +59,27 @@ class EntryPages(OperatorPages):
         id="get_entries_page",
         summary="The entries that were committed in a span of time, with their delays",
         answers={200: {HTML: str}, 303: None},
-        query=(*SPAN, Parameter(name="cursor", help="next of the page before")),
+        query=(
+            *SPAN,
+            Parameter(
+                name="order",
+                help="the latest first, or the longest after their publication",
+                choices=(EntryOrder.LATEST, EntryOrder.DELAY),
+            ),
+            Parameter(name="cursor", help="next of the page before"),
+        ),
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """Show the entries of ``GET /api/entries?order=latest``; it has the same
-        parameters."""
+        """Show the entries of ``GET /api/entries``, the latest first unless asked
+        otherwise; it has the same parameters."""
         asked, now = without_blanks(request), self._clock.now()
         since, until = query_span(asked, now)
         cursor = query_entry_cursor(asked)
+        is_by_delay = query_choice(asked, "order", EntryOrder) is EntryOrder.DELAY
+        order = EntryOrder.DELAY if is_by_delay else EntryOrder.LATEST
         page = await self._entries.committed(
-            since, until, limit=ROWS, cursor=cursor, order=EntryOrder.LATEST
+            since, until, limit=ROWS, cursor=cursor, order=order
         )
         is_drawn = until - since >= SHORTEST_DRAWN
         return render_page(
@@ -80,6 +90,7 @@ class EntryPages(OperatorPages):
             since=since,
             until=until,
             page=page,
+            is_by_delay=is_by_delay,
             next=entry_cursor_text(page.next),
             is_first=cursor is None,
             span=until - since,

@@ -149,10 +149,16 @@ class CommittedEntryJson(JsonObject):
 
 class CommittedEntriesJson(JsonObject):
     """A page of entries. ``next``: the ``cursor`` of the next page, null after the
-    last."""
+    last.
+
+    ``examined``: in the order of their delay, these are of so many, the last of the
+    span; ``has_more``: the span has earlier ones. Otherwise null and false.
+    """
 
     entries: list[CommittedEntryJson]
     next: str | None
+    examined: int | None
+    has_more: bool
 
 
 class SeriesRoutes(Routes):
@@ -249,7 +255,9 @@ class SeriesRoutes(Routes):
         " delays",
         description="New and updated ones of all feeds that were committed from"
         " `since` on and before `until` (times or ages; by default the last ten"
-        " minutes), the earliest first, or the latest (`order=latest`), with `title`,"
+        " minutes), the earliest first, or the latest (`order=latest`), or of the last"
+        " 500 of that time the longest after their publication (`order=delay`, one"
+        " page: of so many `examined`; `has_more`), with `title`,"
         " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
         " `publication_to_commit` (seconds; null without a believable date), and"
         " `commit_to_delivery`, until the first callback answered with 2xx: at most so"
@@ -260,7 +268,8 @@ class SeriesRoutes(Routes):
             *SPAN,
             Parameter(
                 name="order",
-                help="which come first: the earliest, unless the latest are",
+                help="which come first: the earliest, unless the latest are, or the"
+                " longest after their publication",
                 choices=tuple(EntryOrder),
             ),
             Parameter(name="cursor", help="next of the page before, in the same order"),
@@ -281,6 +290,8 @@ class SeriesRoutes(Routes):
             CommittedEntriesJson(
                 entries=[CommittedEntryJson.of_entry(each) for each in page.entries],
                 next=entry_cursor_text(page.next),
+                examined=page.examined,
+                has_more=page.has_more,
             )
         )
 

@@ -104,7 +104,7 @@ def test_a_range_is_not_given_with_other_ends(fanfare: Fanfare) -> None:
 
 def test_entries_are_listed_with_their_delays(fanfare: Fanfare, api: FakeApi) -> None:
     unsent = {**ENTRY, "title": "", "commit_to_delivery": None}
-    found = {"entries": [ENTRY, unsent], "next": None}
+    found = {"entries": [ENTRY, unsent], "next": None, "examined": None}
     api.answers["GET /api/entries"] = (200, found)
     result = fanfare("entries", "--since", "2026-06-02T12:00Z")
     assert lines(result.stdout)[1:] == [
@@ -120,8 +120,18 @@ def test_entries_are_listed_with_their_delays(fanfare: Fanfare, api: FakeApi) ->
 def test_entries_are_read_page_by_page_up_to_the_limit(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    api.answers["GET /api/entries"] = (200, {"entries": [ENTRY], "next": "9-1"})
+    api.answers["GET /api/entries"] = (
+        200,
+        {"entries": [ENTRY], "next": "9-1", "examined": None},
+    )
     result = fanfare("entries", "--limit", "2", "--order", "latest", "--json")
     assert len(json.loads(result.stdout)["entries"]) == 2
     assert asked(api)[-1] == "/api/entries?order=latest&limit=1&cursor=9-1"
     assert "there are more" in fanfare("entries", "--limit", "1").stderr
+
+
+def test_those_by_delay_say_among_how_many(fanfare: Fanfare, api: FakeApi) -> None:
+    page = {"entries": [ENTRY], "next": None, "examined": 500, "has_more": True}
+    api.answers["GET /api/entries"] = (200, page)
+    said = fanfare("entries", "--order", "delay").stderr
+    assert said == "1 entry of the last 500, of more in that time\n"

@@ -10,6 +10,7 @@ import pytest
 
 from hub.runtime.metrics import Metrics
 from hub.services.entry_reports import (
+    MOST_RANKED,
     RECORD_PAGE,
     CommittedEntry,
     EntryOrder,
@@ -115,6 +116,42 @@ async def test_how_late_it_was_is_told_where_its_date_is_believable(
     await scene.storage.log.commit(commit)
     found = await committed(scene)
     assert (found.delay, found.published) == (delay, published)
+
+
+async def test_those_that_were_the_longest_on_their_way_come_first(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    for number, minutes in enumerate((9, 5, None, 7, 30)):
+        when = at(60 * number)
+        published = None if minutes is None else when - timedelta(minutes=minutes)
+        entry = an_entry(f"{minutes}", published=published, updated=None)
+        records = (record(f"{minutes}"),)
+        commit = fetch(feed, when=when, entries=(entry,), records=records)
+        await scene.storage.log.commit(commit)
+
+    service = EntryReportService(scene.storage)
+    span, by_delay = (at(0), at(200)), EntryOrder.DELAY
+    first = await service.committed(*span, limit=2, order=by_delay)
+    whole = await service.committed(*span, limit=9, order=by_delay)
+
+    delays = [each.delay for each in whole.entries]
+    assert delays == [9 * 60, 7 * 60, 5 * 60, None]
+    assert first.entries == whole.entries[:2]
+    assert (first.examined, first.has_more, first.next) == (4, False, None)
+
+
+async def test_only_the_last_of_many_are_ordered_by_their_delay(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "early", when=at(1))
+    keys = [f"{number}" for number in range(MOST_RANKED)]
+    await scene.publish(feed, *keys, when=at(2))
+
+    service = EntryReportService(scene.storage)
+    page = await service.committed(at(0), at(9), limit=999, order=EntryOrder.DELAY)
+
+    assert (page.examined, page.has_more) == (MOST_RANKED, True)
+    assert "early" not in {each.title for each in page.entries}
 
 
 async def test_the_first_delivery_is_known_exactly_or_from_what_is_stored(

@@ -165,3 +165,23 @@ async def test_what_an_entry_says_is_text_and_nothing_else(
 @pytest.mark.parametrize("id", [EntryId(99), "x"])
 async def test_an_unknown_entry_is_404(browser: OperatorBrowser, id: object) -> None:
     assert (await browser.open(f"/admin/entries/{id}")).status_code == 404
+
+
+async def test_entries_are_listed_by_how_late_they_were(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed = await hub.storage.feeds.get(await add_feed(browser))
+    assert feed is not None
+    for title, ago in (("late", 50), ("soon", 5)):
+        hub.clock.advance(1)
+        now = hub.clock.now()
+        published = now - timedelta(seconds=ago)
+        entry = an_entry(title, title=title, published=published)
+        commit = fetch(feed, when=now, entries=(entry,), records=(record(title),))
+        await hub.storage.log.commit(commit)
+    hub.clock.advance(1)
+    by_delay = await browser.open("/admin/entries?since=10min&order=delay")
+    assert "Of all 2 entries of this time." in text_of(by_delay)
+    latest = await browser.open("/admin/entries?since=10min")
+    titles = [[row[0] for row in rows(each)][-2:] for each in (by_delay, latest)]
+    assert titles == [["late", "soon"], ["soon", "late"]]

@@ -84,6 +84,9 @@ async def test_entries_are_told_with_their_delays_page_by_page(
     latest = (await client.get("/api/entries?since=2min&order=latest")).json()
     assert [each["title"] for each in latest["entries"]] == ["b", "a"]
     assert (await client.get("/api/entries?until=2min")).json()["entries"] == []
+    by_delay = (await client.get("/api/entries?since=2min&order=delay")).json()
+    assert by_delay["examined"] == len(by_delay["entries"]) == len(latest["entries"])
+    assert (by_delay["next"], by_delay["has_more"]) == (None, False)
 
 
 @pytest.mark.parametrize("path", ["/api/entries", "/api/series"])
