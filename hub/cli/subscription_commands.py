@@ -174,7 +174,7 @@ def _print_subscriptions(subscriptions: Sequence[Document]) -> None:
             each["id"],
             *health_cells(each),
             each["format"],
-            cut(each["health"]["reason"], 40),
+            cut(_why(each["health"]), 40),
             each["callback"],
             each["topic"],
         )
@@ -182,6 +182,13 @@ def _print_subscriptions(subscriptions: Sequence[Document]) -> None:
     ]
     headings = ("ID", "STATE", "SINCE", "FORMAT", "WHY", "CALLBACK", "TOPIC")
     print_table(headings, rows)
+
+
+def _why(health: Document) -> str:
+    taken = health["last_milliseconds"]
+    if health["reason"] or taken is None:
+        return str(health["reason"])
+    return f"its last request took {duration(taken / 1_000)}"
 
 
 @subscriptions.command()

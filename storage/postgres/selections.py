@@ -284,7 +284,13 @@ _SUBSCRIPTION_KEYS: Final = {
     SubscriptionSort.ID: "id",
     SubscriptionSort.SINCE: "health_since",
 }
-_CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
+_CONDITION: Final = (
+    "s.id, s.health, s.health_since, s.failure, s.ended_reason,"
+    " CASE WHEN s.health IN ('slow', 'failing') THEN (SELECT a.milliseconds"
+    " FROM attempts a WHERE a.subscription_id = s.id ORDER BY a.id DESC LIMIT 1) END"
+)
+_COLUMNS: Final = 6
+"""How many these are."""
 
 
 class PostgresSubscriptionSelections:
@@ -361,8 +367,8 @@ class PostgresSubscriptionSelections:
         )
         return tuple(
             SelectedSubscription(
-                subscription=read_subscription(row[5:], self._box),
-                condition=read_condition(row[:5]),
+                subscription=read_subscription(row[_COLUMNS:], self._box),
+                condition=read_condition(row[:_COLUMNS]),
             )
             for row in rows
         )

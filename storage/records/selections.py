@@ -145,12 +145,17 @@ class SubscriptionSort(ListSort):
 
 
 class SubscriptionCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of a subscription; ``reason`` says why it is not well, "" if it is."""
+    """The health of a subscription; ``reason`` says why it is not well, "" if it is.
+
+    ``last_milliseconds``: if it is slow or fails, how long its last request took that
+    failed or caught up; None: none of them is kept.
+    """
 
     id: SubscriptionId
     health: SubscriptionHealth
     since: datetime
     reason: str = ""
+    last_milliseconds: int | None = None
 
 
 class SelectedSubscription(msgspec.Struct, frozen=True, kw_only=True):

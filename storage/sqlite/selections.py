@@ -350,7 +350,13 @@ _TOPICS: Final = (
     "SELECT id FROM topics WHERE url IN (:topic, :normal)"
     " UNION SELECT id FROM topics WHERE normal = :normal AND normal <> ''"
 )
-_CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
+_CONDITION: Final = (
+    "s.id, s.health, s.health_since, s.failure, s.ended_reason,"
+    " CASE WHEN s.health IN ('slow', 'failing') THEN (SELECT a.milliseconds"
+    " FROM attempts a WHERE a.subscription_id = s.id ORDER BY a.id DESC LIMIT 1) END"
+)
+_COLUMNS: Final = 6
+"""How many these are."""
 
 
 async def topics_of(readers: Readers, url: str) -> list[int]:
@@ -438,8 +444,8 @@ class SqliteSubscriptionSelections:
         )
         return tuple(
             SelectedSubscription(
-                subscription=read_subscription(row[5:], self._box),
-                condition=read_condition(row[:5]),
+                subscription=read_subscription(row[_COLUMNS:], self._box),
+                condition=read_condition(row[:_COLUMNS]),
             )
             for row in rows
         )
@@ -510,7 +516,7 @@ class SqliteSubscriptionSelections:
 
 
 def read_condition(row: Row) -> SubscriptionCondition:
-    id, word, since, failure, ended_reason = row
+    id, word, since, failure, ended_reason, milliseconds = row
     health, reason = SubscriptionHealth(word), failure
     if health in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED):
         reason = ended_reason
@@ -521,6 +527,7 @@ def read_condition(row: Row) -> SubscriptionCondition:
         health=health,
         since=from_milliseconds(since),
         reason=reason,
+        last_milliseconds=milliseconds,
     )
 
 

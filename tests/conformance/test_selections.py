@@ -306,6 +306,7 @@ async def test_a_subscription_fails_from_its_first_failure_until_it_has_all(
         health=SubscriptionHealth.FAILING,
         since=START,
         reason="answered 500",
+        last_milliseconds=30,
     )
     await scene.claim_retrying(at(10))
     again = moved(late, 0, attempts=2, last_status=503, last_error="answered 503")
@@ -340,6 +341,7 @@ async def test_a_subscription_that_was_given_up_fails_until_a_2xx(scene: Scene) 
         health=SubscriptionHealth.FAILING,
         since=START,
         reason="answered 500 (after 10 tries)",
+        last_milliseconds=30,
     )
     await scene.flush(when=at(30), recovered=(late.id,))
     well = await condition_of(scene, late)

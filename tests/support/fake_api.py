@@ -174,7 +174,12 @@ def subscription_document(**changes: Any) -> dict[str, Any]:
         "created_at": "2026-01-01T12:00:00Z",
         "exhausted": False,
         "ended_reason": "",
-        "health": {"state": "ok", "since": "2026-01-01T12:00:00Z", "reason": ""},
+        "health": {
+            "state": "ok",
+            "since": "2026-01-01T12:00:00Z",
+            "reason": "",
+            "last_milliseconds": None,
+        },
         "explanation": "everything is delivered",
         "advice": [],
         "lag": {"records": 0, "has_more": False, "seconds": 0.0},

@@ -185,11 +185,16 @@ class SubscriptionJson(JsonObject):
 
 
 class SubscriptionHealthReportJson(JsonObject):
-    """How a subscription is, since when, and why it is not well."""
+    """How a subscription is, since when, and why it is not well.
+
+    ``last_milliseconds``: of one that is slow or fails, how long its last request took;
+    null if that is not known.
+    """
 
     state: SubscriptionHealth
     since: Time
     reason: str
+    last_milliseconds: int | None
 
     @classmethod
     def of_condition(cls, condition: SubscriptionCondition) -> Self:

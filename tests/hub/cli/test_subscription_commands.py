@@ -59,13 +59,17 @@ def test_an_error_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
 
 
 def test_the_list_is_a_table_or_json(fanfare: Fanfare, api: FakeApi) -> None:
-    failing = {"state": "failing", "since": "2026-01-01T12:00:00Z", "reason": "a 500"}
-    page = {"subscriptions": [subscription_document(health=failing)], "next": None}
+    common = {"since": "2026-01-01T12:00:00Z", "last_milliseconds": 12_300}
+    failing = {**common, "state": "failing", "reason": "a 500"}
+    slow = {**common, "state": "slow", "reason": ""}
+    found = [subscription_document(health=each) for each in (failing, slow)]
+    page = {"subscriptions": found, "next": None}
     api.answers["GET /api/subscriptions"] = (200, page)
-    _, row = fanfare("subs", "list", "--topic", URL).stdout.splitlines()
-    cells = re.split("  +", row)
-    assert cells[:2] == ["4", "failing"]
-    assert cells[3:] == ["json", "a 500", HOOK, URL]
+    _, *rows = fanfare("subs", "list", "--topic", URL).stdout.splitlines()
+    cells = [re.split("  +", row) for row in rows]
+    assert cells[0][:2] == ["4", "failing"]
+    assert cells[0][3:] == ["json", "a 500", HOOK, URL]
+    assert cells[1][4] == "its last request took 12.3 s"
     assert json.loads(fanfare("subs", "list", "--json").stdout)[0]["id"] == 4
 
 

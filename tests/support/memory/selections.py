@@ -155,11 +155,18 @@ class MemorySubscriptionSelections:
             health = SubscriptionHealth.PENDING
         elif known.paused_at is not None:
             health, reason = SubscriptionHealth.PAUSED, ""
+        is_late = health in (SubscriptionHealth.SLOW, SubscriptionHealth.FAILING)
+        taken = [
+            each.milliseconds
+            for each in self._state.attempts
+            if is_late and each.subscription_id == subscription.id
+        ]
         return SubscriptionCondition(
             id=subscription.id,
             health=health,
             since=since or subscription.created_at,
             reason=reason,
+            last_milliseconds=taken[-1] if taken else None,
         )
 
     async def counts(self) -> dict[SubscriptionHealth, int]:

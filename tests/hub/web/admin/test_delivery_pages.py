@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from storage.records import Position, RetryMoved, RetryOpened, StoredFeed
 from tests.support.admin import ADMIN
@@ -199,3 +200,11 @@ async def test_since_when_a_callback_is_slow_is_said_alike_on_each_list(
     assert deliveries == "slow for 45 s"
     why = "it is behind, and is sent what it lacks in order"
     assert listed == f"{deliveries}{why}"
+
+    caught_up = replace(failed(slow, at(44), status=200), error="", milliseconds=12_300)
+    await scene.flush(attempts=(caught_up,))
+    took = "its last request took 12.3 s"
+    listed = await health("/admin/subscriptions?state=slow", "//td[@class='health']")
+    deliveries = await health(f"{PAGE}?outcome=retried", "//*[@data-label='Health']")
+    assert listed == f"slow for 45 s{why}; {took}"
+    assert deliveries == f"slow for 45 s{took}"

@@ -339,7 +339,8 @@ async def test_one_is_paused_and_resumed(client: httpx2.AsyncClient, hub: Hub) -
     assert answer.status_code == 200
     paused = answer.json()
     since = hub.clock.now().isoformat().replace("+00:00", "Z")
-    assert paused["health"] == {"state": "paused", "since": since, "reason": ""}
+    health = {"state": "paused", "since": since, "reason": ""}
+    assert paused["health"] == {**health, "last_milliseconds": None}
     assert (await client.post(f"{path}/pause")).json() == paused
     listed = (await client.get("/api/subscriptions?state=paused")).json()
     assert listed["subscriptions"] == [paused]
