@@ -3,38 +3,38 @@ schedule's."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Final
 
-from storage.records import RetryingSubscription, SubscriptionId
+from storage.records import SubscriptionId
 
 MOST_REMEMBERED: Final = 10_000
-_PRECISION: Final = timedelta(milliseconds=1)  # of the times in storage
 
 
 class AskedRetries:
-    """When retries were asked for that have not begun.
+    """Retries that were asked for and have not begun.
 
     They are remembered in memory only: after a restart, or if another node makes the
-    request, it counts as one of the schedule.
+    request, it counts as one that new records brought forward.
     """
 
     def __init__(self, *, capacity: int = MOST_REMEMBERED) -> None:
         self._capacity = capacity
-        self._moments = dict[SubscriptionId, datetime]()
+        self._asked = dict[SubscriptionId, None]()
 
-    def note(self, subscription_id: SubscriptionId, at: datetime) -> None:
-        """Note that a retry is made due at that moment; the oldest is forgotten for
-        it if there are too many."""
-        self._moments.pop(subscription_id, None)
-        self._moments[subscription_id] = at
-        if len(self._moments) > self._capacity:
-            del self._moments[next(iter(self._moments))]
+    def note(self, subscription_id: SubscriptionId) -> None:
+        """Note that a retry is asked for; the oldest is forgotten for it if there are
+        too many."""
+        self._asked.pop(subscription_id, None)
+        self._asked[subscription_id] = None
+        if len(self._asked) > self._capacity:
+            del self._asked[next(iter(self._asked))]
 
-    def take(self, retrying: RetryingSubscription) -> bool:
-        """Whether what begins now was asked for; true once.
+    def forget(self, subscription_id: SubscriptionId) -> None:
+        """There is no such retry, or it was under way when it was asked for."""
+        self._asked.pop(subscription_id, None)
 
-        One that was under way when it was asked for has another time.
-        """
-        at = self._moments.pop(retrying.subscription.id, None)
-        return at is not None and abs(retrying.next_try - at) <= _PRECISION
+    def take(self, subscription_id: SubscriptionId) -> bool:
+        """Whether what begins now was asked for; true once."""
+        is_asked = subscription_id in self._asked
+        self.forget(subscription_id)
+        return is_asked

@@ -503,7 +503,7 @@ class RetryingSubscriptions:
         """Catch up; the place is freed at the end, or as soon as a request hangs."""
         with ExitStack() as place:
             place.callback(self._free)
-            is_asked = self._asked.take(retrying)
+            is_asked = self._asked.take(retrying.subscription.id)
             progress = CatchUpProgress.of(retrying, is_asked=is_asked)
             await self._catch_ups.run(progress, expires, place.close)
 

@@ -29,11 +29,18 @@ class UndeliveredService:
     async def retry(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> None:
-        """Try a retrying subscription now. Raises `NotFound`."""
+        """Try a retrying subscription now, ahead of its schedule: that try is none of
+        those after which it is given up. Raises `NotFound`."""
         await self._check_owner(subscription_id, account)
-        now = self._clock.now()
-        self._asked.note(subscription_id, now)  # before: it may begin at once
-        await self._deliveries.retry_now(subscription_id, now)
+        self._asked.note(subscription_id)  # before: it may begin at once
+        is_made_due = False
+        try:
+            is_made_due = await self._deliveries.retry_now(
+                subscription_id, self._clock.now()
+            )
+        finally:
+            if not is_made_due:
+                self._asked.forget(subscription_id)
 
     async def retry_dead_letter(
         self, number: int, *, account: AccountId | None = None

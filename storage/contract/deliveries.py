@@ -123,8 +123,9 @@ class DeliveryStore(Protocol):
         ``most``."""
         ...
 
-    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
-        """Make the retry due now. Raises `NotFound`, `SubscriptionPaused`."""
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        """Make the retry due now, ahead of its schedule, which stays as it is; False
+        if it is being tried already. Raises `NotFound`, `SubscriptionPaused`."""
         ...
 
     async def discard_retry(

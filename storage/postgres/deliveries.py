@@ -351,13 +351,14 @@ class PostgresDeliveries:
         )
         return int(row[0]) if row else 0
 
-    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         ((outcome,),) = await self._connections.write(
-            "SELECT retry_now(%s, %s)", (subscription_id, now)
+            "SELECT retry_early(%s, %s)", (subscription_id, now)
         )
         if outcome == "missing":
             raise NotFound("delivery to be retried of subscription", subscription_id)
         _require_done(outcome, subscription_id)
+        return bool(outcome == "done")
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         ((outcome, whose),) = await self._connections.write(

@@ -47,7 +47,6 @@ from storage.sqlite.readers import Readers
 from storage.sqlite.retries import (
     END,
     discard_retry,
-    make_due,
     replay,
     retry_dead_letter,
 )
@@ -199,9 +198,9 @@ class SqliteDeliveries:
         )
         return int(row[0]) if row else 0
 
-    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         unit = partial(_retry_now, subscription_id, to_milliseconds(now))
-        await self._writer.submit(unit)
+        return await self._writer.submit(unit)
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         await self._writer.submit(
@@ -572,10 +571,16 @@ def _renew(parameters: tuple[int, str, int], connection: sqlite3.Connection) -> 
     )
 
 
-def _retry_now(subscription_id: int, now: int, connection: sqlite3.Connection) -> None:
+def _retry_now(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
     refuse_if_paused(subscription_id, connection)
-    if not make_due(subscription_id, now, connection):
+    found = connection.execute(
+        "UPDATE stragglers SET due = iif(lease_id, due, min(due, :now))"
+        " WHERE subscription_id = :subscription RETURNING lease_id",
+        {"subscription": subscription_id, "now": now},
+    ).fetchall()
+    if not found:
         raise NotFound("delivery to be retried of subscription", subscription_id)
+    return not found[0][0]
 
 
 def _discard_dead_letter(dead_id: int, connection: sqlite3.Connection) -> int:

@@ -173,15 +173,14 @@ def replay(
     note_conditions([subscription_id], now, connection)
 
 
-def make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
-    """Make a retry due now; a leased one is being tried already, and is not changed.
-    False if there is no retry."""
-    found = connection.execute(
+def make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> None:
+    """Schedule a retry for now; a leased one is being tried already, and is not
+    changed."""
+    connection.execute(
         "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
         " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
         {"subscription": subscription_id, "now": now},
     )
-    return found.rowcount > 0
 
 
 def _refuse_if_at_work(subscription_id: int, connection: sqlite3.Connection) -> None:

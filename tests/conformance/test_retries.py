@@ -388,13 +388,15 @@ async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
     assert flushed.lost == {late.id}
 
 
-async def test_retrying_makes_it_due_now(scene: Scene) -> None:
+async def test_retrying_makes_it_due_now_and_leaves_its_schedule(scene: Scene) -> None:
     late = await scene.subscribe_retrying(await scene.add_feed())
+    scheduled = (await open_one(scene, late)).next_try
 
-    await scene.storage.deliveries.retry_now(late.id, at(1))
+    assert await scene.storage.deliveries.retry_now(late.id, at(1))
 
-    assert len(await scene.claim_retrying(at(1))) == 1
-    await scene.storage.deliveries.retry_now(late.id, at(2))
+    (claimed,) = await scene.claim_retrying(at(1))
+    assert claimed.next_try == scheduled > at(1)
+    assert not await scene.storage.deliveries.retry_now(late.id, at(2))
     assert await scene.claim_retrying(at(2)) == [], "it is being tried already"
     with pytest.raises(NotFound):
         await scene.storage.deliveries.retry_now(SubscriptionId(99), START)

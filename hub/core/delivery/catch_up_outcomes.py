@@ -37,9 +37,9 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     Records it got before are left out (``skip_after``, ``skip_to``). ``failures`` are
     consecutive, at the next record; an exhausted subscription has used up all tries. A
     try before ``scheduled``, when the next one is due, is made because of new records
-    and is not counted. ``missed`` records are named in the next request. A request up
-    to ``tried_to`` was made, or is being made: a repetition must be the same
-    notification.
+    or because somebody asked for it, and is not counted. ``missed`` records are named
+    in the next request. A request up to ``tried_to`` was made, or is being made: a
+    repetition must be the same notification.
     """
 
     subscription: Subscription
@@ -232,13 +232,13 @@ def held_up(
 
 def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
     """Why the next request is made at that time."""
+    if catch_up.is_asked:
+        return AttemptReason.ASKED
     is_early = catch_up.scheduled is not None and at < catch_up.scheduled
     if is_early or catch_up.is_first:
         if catch_up.is_exhausted:
             return AttemptReason.PROBE
         return AttemptReason.NEWS if is_early else AttemptReason.NEW_RECORD
-    if catch_up.is_asked:
-        return AttemptReason.ASKED
     if catch_up.failures:
         return AttemptReason.RETRY
     is_again = catch_up.skip_to is not None
@@ -251,7 +251,8 @@ def _next_try(
     """The number of failures including this one, and the next time; None: no more
     tries.
 
-    A try made because of new records changes neither, except for ``Retry-After``.
+    A try ahead of the schedule, because of new records or because somebody asked for
+    it, changes neither, except for ``Retry-After``.
     """
     if catch_up.scheduled is not None and at < catch_up.scheduled:
         pause = timedelta(seconds=news_pause(reply.retry_after))

@@ -401,7 +401,7 @@ _DONE: Final[Mapping[str, str]] = {
     "paused": "Nothing is sent until the subscription is resumed.",
     "resumed": "The subscription is sent what it lacks, in order, and what comes.",
     "due": "The retry is due now, and its result is listed below. If it fails, it"
-    " counts as one more try.",
+    " has used up none of its tries.",
     "replayed": "What the log has from there on is sent once more, in order; reload the"
     " page to see how much waits still.",
     "rotated": "Deliveries are signed with the new secret from now on.",

@@ -459,8 +459,9 @@ class DeliveryRoutes(Routes):
         id="retry_delivery",
         scope=TokenScope.SUBSCRIBE,
         summary="Try a retrying subscription or a dead letter now",
-        description='`{"subscription": id}` or `{"dead_letter": id}`. 409 while the'
-        " subscription is paused.",
+        description='`{"subscription": id}` or `{"dead_letter": id}`. The try of a'
+        " retrying subscription is ahead of its schedule, and uses up none of its"
+        " tries. 409 while the subscription is paused.",
         answers={202: RetriedJson},
         body=Retry(subscription=7),
         problems=(404, 409),

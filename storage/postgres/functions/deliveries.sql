@@ -599,14 +599,20 @@ BEGIN
     RETURN 'done';
 END $$;
 
-CREATE OR REPLACE FUNCTION retry_now(wanted bigint, now bigint) RETURNS text
+CREATE OR REPLACE FUNCTION retry_early(wanted bigint, now bigint) RETURNS text
 LANGUAGE plpgsql AS $$
+-- Make a retry due now, ahead of its schedule. A leased one is being tried already.
+DECLARE
+    lease bigint;
 BEGIN
     IF EXISTS (SELECT 1 FROM subscriptions
         WHERE id = wanted AND paused_at IS NOT NULL) THEN
         RETURN 'paused';
     END IF;
-    RETURN CASE WHEN make_due(wanted, now) THEN 'done' ELSE 'missing' END;
+    UPDATE retries SET due = CASE lease_id WHEN 0 THEN least(due, now) ELSE due END
+        WHERE subscription_id = wanted RETURNING lease_id INTO lease;
+    RETURN CASE WHEN lease IS NULL THEN 'missing' WHEN lease = 0 THEN 'done'
+        ELSE 'tried' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION discard_retry(wanted bigint, now bigint) RETURNS boolean

@@ -352,7 +352,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION make_due(wanted bigint, now bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
--- Make a retry due now. A leased one is being tried already, and is not changed.
+-- Schedule a retry for now. A leased one is being tried already, and is not changed.
 BEGIN
     UPDATE retries SET
         next_try = CASE lease_id WHEN 0 THEN now ELSE next_try END,

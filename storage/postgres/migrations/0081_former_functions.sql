@@ -1,7 +1,8 @@
 -- oldest program 80
 -- Programs since 72 say of which schema they are, since 75 under which lease they hold the
 -- statistics that they save, since 78 they give what fetches found as rows, and since 80
--- they say how many attempts are kept.
+-- they say how many attempts are kept; what they retry because somebody asked is ahead of
+-- its schedule.
 DROP FUNCTION IF EXISTS join_nodes(text, text, double precision, boolean);
 DROP FUNCTION IF EXISTS save_statistics(jsonb);
 DROP FUNCTION IF EXISTS
@@ -16,3 +17,4 @@ DROP FUNCTION IF EXISTS
         bigint[], double precision[], double precision[], double precision[], bigint[],
         bytea[], text[]);
 DROP FUNCTION IF EXISTS trim_attempts(bigint, bigint);
+DROP FUNCTION IF EXISTS retry_now(bigint, bigint);

@@ -46,6 +46,7 @@ from storage.records import (
     Polling,
     PollReason,
     Position,
+    RetryMoved,
     StoredFeed,
     Subscription,
     SubscriptionFilter,
@@ -57,7 +58,7 @@ from tests.support.clock import ManualClock
 from tests.support.failures import failed
 from tests.support.memory.storage import MemoryStorage
 from tests.support.services import Hub, open_hub
-from tests.support.storage_scene import LEASE, NODE, START, Scene, fetch, stored_at
+from tests.support.storage_scene import LEASE, NODE, START, Scene, at, fetch, stored_at
 from tests.support.waiting import eventually, in_background
 
 OWN = Account(id=OPERATOR, name="operator")
@@ -383,12 +384,25 @@ async def test_subscriptions_that_wait_for_a_try_are_tried_now(
 ) -> None:
     late = await scene.subscribe_retrying(await scene.add_feed())
     await scene.subscribe(await scene.add_feed("b"), "well")
+    [claimed] = await scene.claim_retrying(at(10))
+    waits = RetryMoved(
+        subscription_id=late.id,
+        lease_id=claimed.lease_id,
+        position=claimed.position,
+        attempts=4,
+        next_try=at(9_000),
+        last_status=500,
+        last_error="answered 500",
+        release=True,
+    )
+    await scene.flush(moved=(waits,))
 
     plan = await make(hub, PlanAction.RETRY, SubscriptionFilter())
     done = await carry_out(hub, plan)
 
     [due] = await hub.storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
-    assert (due.subscription.id, due.next_try) == (late.id, hub.clock.now())
+    assert (due.subscription.id, due.next_try) == (late.id, at(9_000))
+    assert await hub.storage.deliveries.next_retry() == hub.clock.now()
     assert (done.progress.done, done.progress.failed) == (1, 1)
 
 

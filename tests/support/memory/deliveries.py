@@ -311,13 +311,16 @@ class MemoryDeliveries:
         dead = await self.dead_letters(after=0, limit=most, wanted=wanted)
         return min(most, len(retrying) + len(dead))
 
-    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         if self._state.is_paused(subscription_id):
             raise SubscriptionPaused(subscription_id)
         found = self._state.retries.get(subscription_id)
         if found is None:
             raise NotFound("retrying subscription", subscription_id)
-        found.make_due(milliseconds(now))
+        if found.stored.lease_id:
+            return False
+        found.due = min(found.due, milliseconds(now))
+        return True
 
     async def discard_retry(
         self, subscription_id: SubscriptionId, now: datetime

@@ -101,7 +101,8 @@ class ModelRetry:
     news_from: datetime
 
     def make_due(self, now: datetime) -> None:
-        """Make the retry due now, unless it is leased, and so being tried already."""
+        """Schedule the retry for now, unless it is leased, and so being tried
+        already."""
         if not self.stored.lease_id:
             self.due = now
             self.stored = replace(self.stored, next_try=now)

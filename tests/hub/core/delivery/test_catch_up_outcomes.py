@@ -92,14 +92,14 @@ def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
     )
 
 
-SCHEDULED = {"scheduled": START}
+SCHEDULED, LATER = {"scheduled": START}, START + timedelta(seconds=1)
 REASONS = [
     ({"is_first": True, "failures": 0}, AttemptReason.NEW_RECORD),
     ({"is_first": True, "failures": 0, "is_exhausted": True}, AttemptReason.PROBE),
     (SCHEDULED, AttemptReason.RETRY),
-    ({"scheduled": START + timedelta(seconds=1)}, AttemptReason.NEWS),
+    ({"scheduled": LATER}, AttemptReason.NEWS),
     (
-        {"scheduled": START + timedelta(seconds=1), "is_exhausted": True},
+        {"scheduled": LATER, "is_exhausted": True},
         AttemptReason.PROBE,
     ),
     (SCHEDULED | {"failures": 0}, AttemptReason.CATCH_UP),
@@ -113,6 +113,7 @@ REASONS = [
     ),
     (SCHEDULED | {"skip_to": Position(20)}, AttemptReason.RETRY),
     (SCHEDULED | {"is_asked": True}, AttemptReason.ASKED),
+    ({"scheduled": LATER, "is_asked": True}, AttemptReason.ASKED),
 ]
 
 
