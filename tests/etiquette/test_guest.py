@@ -15,6 +15,8 @@ from tests.etiquette.guest_month import Month
 from tests.etiquette.guest_sites import SITES, Site
 from tests.support.quiet_loop import QuietLoop
 
+pytestmark = pytest.mark.once("its played time waits for nothing but its process")
+
 A_DAY = 2.0
 """Polls of a feed, on average: fewer than by default, for the sake of time."""
 HOSTS = sorted({site.host for site in SITES})
