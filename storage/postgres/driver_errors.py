@@ -54,4 +54,4 @@ def said(error: psycopg.Error) -> str:
     """The start of the server's message, in one line; the rest may quote the
     statement."""
     lines = (error.diag.message_primary or str(error)).strip().splitlines()
-    return " ".join(each.strip(" .") for each in lines) or type(error).__name__
+    return " ".join(each.strip().rstrip(".") for each in lines) or type(error).__name__

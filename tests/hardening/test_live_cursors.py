@@ -103,11 +103,17 @@ async def _told(scene: Scene, client: ClientConnection) -> list[Told]:
 async def _heard(scene: Scene, client: EventClient) -> list[Told]:
     if client.status != 200:
         return [{**orjson.loads(await client.body()), "type": "error"}]
-    title = await scene.publish()
     told: list[Told] = []
-    while not any(title in str(each) for each in told):
+
+    async def hear() -> None:
         events = client.parser.feed(await client.chunk())
-        told += [{"type": it.type, **orjson.loads(it.data)} for it in events]
+        told.extend({"type": it.type, **orjson.loads(it.data)} for it in events)
+
+    while not told:
+        await hear()
+    title = await scene.publish()
+    while not any(title in str(each) for each in told):
+        await hear()
     return [each for each in told if each["type"] != "subscribed"]
 
 
