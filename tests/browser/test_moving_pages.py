@@ -124,6 +124,24 @@ async def test_a_feeds_new_entries_come_and_what_is_unfolded_stays(
     assert tab.complaints == []
 
 
+async def test_a_plot_that_moves_stays_where_it_is_scrolled_to(
+    browsed: BrowsedHub, tab: Tab
+) -> None:
+    stage = browsed.stage
+    feed_id, feed = await stage.add_feed()
+    await stage.subscribe("scrolled", feed)
+    await tab.page.set_viewport_size({"width": 390, "height": 844})
+    await open_moving(tab, "/admin")
+    plot = tab.page.locator("#plot-commit-to-delivery .scroll")
+    before = await plot.inner_html()
+    place = await plot.evaluate("it => (it.scrollLeft -= 30, it.scrollLeft)")
+    assert place == -30
+    await stage.publish(feed_id, feed)
+    await expect(plot).not_to_have_js_property("innerHTML", before, timeout=PATIENCE)
+    assert await plot.evaluate("it => it.scrollLeft") == place
+    assert tab.complaints == []
+
+
 async def test_selected_text_stays_until_it_is_let_go(
     browsed: BrowsedHub, tab: Tab
 ) -> None:
