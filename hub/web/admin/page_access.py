@@ -250,6 +250,7 @@ class PageAccess:
         return self.streams.answer(
             WatchRequest(
                 key=(seen_as, path, request.scope["query_string"]),
+                session=(secret, principal),
                 account=None if is_operator else principal.account.id,
                 make=make,
                 is_over=partial(self._is_over, secret, principal),

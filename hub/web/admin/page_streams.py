@@ -77,11 +77,12 @@ class WatchRequest:
     """A request to watch a page; all with the same ``key`` see the same.
 
     ``account``: the account for which the stream counts; None: it is an operator's, who
-    may have all streams. ``is_over``: whether the session is over. ``make``: makes the
-    page, as it is when opened.
+    may have all streams. ``is_over``: whether the ``session`` is over. ``make``: makes
+    the page, as it is when opened.
     """
 
     key: Hashable
+    session: Hashable = field(repr=False)
     account: int | None
     make: Callable[[], Awaitable[Response]]
     is_over: Callable[[], Awaitable[bool]]
@@ -300,11 +301,15 @@ class PageStreams:
         if not self._is_check_due and now - self._checked < CHECK_SECONDS:
             return
         self._is_check_due, self._checked = False, now
-        watchers = [each for view in self._views.values() for each in view.watchers]
-        for each in watchers:
+        sessions = dict[Hashable, list[PageWatcher]]()
+        for view in self._views.values():
+            for each in view.watchers:
+                sessions.setdefault(each.request.session, []).append(each)
+        for watchers in sessions.values():
             with suppress(StorageError):  # checked again soon
-                if await each.request.is_over():
-                    each.writer.close(SESSION_ENDED)
+                if await watchers[0].request.is_over():
+                    for each in watchers:
+                        each.writer.close(SESSION_ENDED)
 
     def _send_heartbeat(self, now: float) -> None:
         """Send something to all watchers at intervals.
