@@ -188,6 +188,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/feeds/1/entries", None),
     ("POST", "/api/feeds/1/parse", None),
     ("GET", "/api/deliveries/sent?since=1d", None),
+    ("GET", "/api/deliveries/slowest", None),
     ("GET", "/api/findings", None),
     ("GET", "/api/hubs", None),
     ("POST", "/api/feeds/1/fetch", None),
