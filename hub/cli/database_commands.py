@@ -413,14 +413,19 @@ def migrate(as_json: bool) -> None:
                 "latest": found.latest,
             }
         )
-    elif found.version < found.latest:
-        say(
-            f"{found.location} is at schema version {found.version}, which this version"
-            f" can use. Hubs of a former version run: {found.latest} removes what they"
-            " need. Run this again when they have ended"
-        )
     else:
-        say(f"{found.location} is at schema version {found.version}")
+        say(describe_migration(found))
+
+
+def describe_migration(found: DatabaseStatus) -> str:
+    """What a migration came to, and whether something is left to do."""
+    reached = f"{found.location} is at schema version {found.version}"
+    if found.version == found.latest:
+        return reached
+    return (
+        f"{reached}, which this version can use. Hubs of a former version run:"
+        f" {found.latest} removes what they need. Run this again when they have ended"
+    )
 
 
 @database.command()
