@@ -57,7 +57,7 @@ WITH u AS (
     FROM unnest(%(ids)s::bigint[], %(keys)s::text[], %(bodies)s::bytea[])
         WITH ORDINALITY a (id, key, body, place)
 ), f AS (
-    UPDATE feeds SET polling = %(cold)s FROM u WHERE feeds.id = u.id
+    UPDATE feeds SET polling = %(cold)s, state = state FROM u WHERE feeds.id = u.id
 ), h AS (
     UPDATE feed_hot SET version = version + 1, next_fetch = next_fetch + 1
     FROM u WHERE feed_id = u.id

@@ -10,9 +10,10 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from psycopg import AsyncConnection
 
 from storage.packing import pack_bytes
-from storage.postgres.connections import storable
+from storage.postgres.connections import Row, storable
 from storage.postgres.packed_rows import (
     Column,
     FirstColumns,
@@ -29,6 +30,7 @@ from storage.postgres.packed_rows import (
 from storage.postgres.polling_state import fetch_state_of
 from storage.postgres.rows import news_of
 from storage.records import (
+    ClaimTerms,
     DocumentWrite,
     FeedId,
     FetchCommit,
@@ -85,14 +87,21 @@ class RowTypes(NamedTuple):
     record: int
 
 
-ROW_TYPES: Final = (
+_ROW_TYPES: Final = (
     "SELECT 'fetch_commit'::regtype::oid::bigint, 'fetch_entry'::regtype::oid::bigint,"
     " 'fetch_record'::regtype::oid::bigint"
 )
 
 
+async def read_row_types(connection: AsyncConnection[Row]) -> RowTypes:
+    """Raises `psycopg.Error`."""
+    row = await (await connection.execute(_ROW_TYPES)).fetchone()
+    return RowTypes(*row or (0, 0, 0))
+
+
 class PackedFetch(NamedTuple):
-    """A commit as rows, without their places in the call that will take them."""
+    """A commit as rows, without their places in the call that will take them.
+    ``terms``: to claim chunks with it."""
 
     feed_id: FeedId
     commit: bytes
@@ -100,6 +109,7 @@ class PackedFetch(NamedTuple):
     entries: Sequence[bytes] = ()
     named: Sequence[bytes] = ()
     records: Sequence[bytes] = ()
+    terms: ClaimTerms | None = None
 
     @property
     def size(self) -> int:
@@ -320,11 +330,19 @@ def _records(fetch: FetchCommit, at: int) -> Iterator[bytes]:
 # --- the arguments of a call ---
 
 
-def call_arguments(
-    types: RowTypes, fetches: Sequence[PackedFetch]
-) -> tuple[PackedRows, ...]:
+class PackedCall(NamedTuple):
     """The rows that ``commit_news`` takes: commits by their feeds, and what belongs to
     them by their places. ``commit_quiet`` takes the first of these."""
+
+    commits: PackedRows
+    deletions: PackedRows
+    entries: PackedRows
+    named: PackedRows
+    records: PackedRows
+    fetches: Sequence[PackedFetch]
+
+
+def pack_call(types: RowTypes, fetches: Sequence[PackedFetch]) -> PackedCall:
     commits: list[tuple[FeedId, bytes, bytes]] = []
     deletions: list[bytes] = []
     entries: list[bytes] = []
@@ -342,8 +360,11 @@ def call_arguments(
             for row in given:
                 rows += (row, end)
     commits.sort()
-    return (
+    return PackedCall(
         pack_rows(types.commit, [part for _, *row in commits for part in row]),
-        *(pack_rows(types.entry, each) for each in (deletions, entries, named)),
+        pack_rows(types.entry, deletions),
+        pack_rows(types.entry, entries),
+        pack_rows(types.entry, named),
         pack_rows(types.record, records),
+        fetches,
     )

@@ -13,10 +13,10 @@ from storage.errors import BodyRequired, StaleQueries
 from storage.postgres.connections import Connections, Row
 from storage.postgres.deliveries import FollowingClaims
 from storage.postgres.fetch_commits import (
-    ROW_TYPES,
+    PackedCall,
     PackedFetch,
     RowTypes,
-    call_arguments,
+    pack_call,
     pack_news,
     pack_quiet,
 )
@@ -24,7 +24,6 @@ from storage.postgres.rows import RECORD, read_stored_record, unpack_references
 from storage.postgres.write_lanes import WriteLane
 from storage.records import (
     BEFORE_ALL,
-    ClaimTerms,
     CommitOutcome,
     Cursor,
     EntryId,
@@ -95,8 +94,6 @@ ORDER BY r.position DESC LIMIT %s
 """
 _TRIM: Final = "SELECT trim_log(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
-_NewsItem = tuple[PackedFetch, ClaimTerms | None]
-"""A commit, and the terms to claim chunks with it."""
 _NewsOutcome = tuple[Position, int, int | None]
 """The log's end before a commit, how many records it has, and its feed's version, as
 ``commit_news`` encodes it."""
@@ -106,24 +103,26 @@ class PostgresLog:
     def __init__(
         self,
         connections: Connections,
+        row_types: RowTypes,
         epoch: str,
         log_end: LogEnd,
         claims: FollowingClaims,
     ) -> None:
         self._claims = claims
         self._number = 0
-        self._row_types: RowTypes | None = None
         self._connections = connections
         self._epoch = epoch
         self._log_end = log_end
         self._news = WriteLane(
+            partial(pack_call, row_types),
             self._commit_news,
-            size_of=lambda item: item[0].size,
-            key_of=lambda item: item[0].feed_id,
+            size_of=lambda fetch: fetch.size,
+            key_of=lambda fetch: fetch.feed_id,
             most=MOST_AT_ONCE,
             most_size=MOST_BYTES,
         )
         self._quiet = WriteLane(
+            partial(pack_call, row_types),
             self._commit_quiet,
             key_of=lambda fetch: fetch.feed_id,
             most=MOST_AT_ONCE,
@@ -134,8 +133,9 @@ class PostgresLog:
         if fetch.is_quiet:
             return await self._quiet.submit(pack_quiet(fetch))
         packed = await _pack(fetch)
-        terms = self._claims.ask() if fetch.records else None
-        end, count, version = await self._news.submit((packed, terms))
+        if fetch.records and (terms := self._claims.ask()) is not None:
+            packed = packed._replace(terms=terms)
+        end, count, version = await self._news.submit(packed)
         match version:
             case None:
                 return NotStored.GONE
@@ -147,29 +147,20 @@ class PostgresLog:
                 raise StaleQueries("there are queries of a later version")
         return Stored(tuple(map(Position, range(end + 1, end + count + 1))), version)
 
-    async def _commit_news(self, items: Sequence[_NewsItem]) -> Sequence[_NewsOutcome]:
-        fetches = [fetch for fetch, _ in items]
+    async def _commit_news(self, call: PackedCall) -> Sequence[_NewsOutcome]:
+        *rows, fetches = call
         try:
             self._number += 1
             end, versions, counts = await self._connections.write_in_lane(
-                _NEWS,
-                call_arguments(await self._types(), fetches),
-                number=self._number,
-                then=partial(self._advance, fetches),
+                _NEWS, rows, number=self._number, then=partial(self._advance, fetches)
             )
         finally:
-            for _, terms in items:
-                if terms is not None:
-                    self._claims.follow(terms)
+            for each in fetches:
+                if each.terms is not None:
+                    self._claims.follow(each.terms)
         counts = counts or [len(each.records) for each in fetches]
         ends = accumulate(counts, initial=end or 0)
         return [*zip(ends, counts, versions, strict=False)]
-
-    async def _types(self) -> RowTypes:
-        if self._row_types is None:
-            numbers = await self._connections.first(ROW_TYPES)
-            self._row_types = RowTypes(*numbers or (0, 0, 0))
-        return self._row_types
 
     def _advance(self, fetches: Sequence[PackedFetch], answer: Row) -> None:
         end, _, counts = answer
@@ -177,14 +168,11 @@ class PostgresLog:
         if end is not None and count:
             self._log_end.advance((Position(end + count),))
 
-    async def _commit_quiet(
-        self, fetches: Sequence[PackedFetch]
-    ) -> Sequence[CommitOutcome]:
-        commits, *_ = call_arguments(await self._types(), fetches)
+    async def _commit_quiet(self, call: PackedCall) -> Sequence[CommitOutcome]:
         found = await self._connections.write(
-            _QUIET, (commits, self._connections.incarnation)
+            _QUIET, (call.commits, self._connections.incarnation)
         )
-        outcomes: list[CommitOutcome] = [NotStored.GONE] * len(fetches)
+        outcomes: list[CommitOutcome] = [NotStored.GONE] * len(call.fetches)
         for place, version, _ in found:
             outcomes[place - 1] = _quiet_outcome(version)
         return outcomes

@@ -15,6 +15,7 @@ from storage.database_names import name_location
 from storage.errors import DatabaseTooNew, DatabaseUnusable
 from storage.postgres.connections import Connections, ConnectionSettings, Row, connect
 from storage.postgres.driver_errors import said
+from storage.postgres.fetch_commits import read_row_types
 from storage.postgres.known_end import KnownEnd
 from storage.postgres.membership import new_epoch
 from storage.postgres.operations import PostgresStorage
@@ -48,6 +49,7 @@ async def open_at(
         box = await _open_box(connection, settings.name, key_file)
         known_end = KnownEnd(key_file.with_suffix(".end"))
         epoch, log_end = await _begin_epoch(connection, known_end.cursor)
+        row_types = await read_row_types(connection)
     except psycopg.Error as error:
         await connection.close()
         raise DatabaseUnusable(settings.name, explained(error)) from error
@@ -58,6 +60,7 @@ async def open_at(
         location=settings.name,
         connections=Connections(settings, connection),
         box=box,
+        row_types=row_types,
         epoch=epoch,
         log_end=log_end,
         known_end=known_end,

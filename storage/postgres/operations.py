@@ -19,6 +19,7 @@ from storage.postgres.deliveries import FollowingClaims, PostgresDeliveries
 from storage.postgres.events import PostgresEvents
 from storage.postgres.feed_statistics import PostgresFeedStatistics
 from storage.postgres.feeds import OLDEST_DUE, PostgresFeeds
+from storage.postgres.fetch_commits import RowTypes
 from storage.postgres.known_end import KnownEnd
 from storage.postgres.list_watches import PostgresListWatches
 from storage.postgres.listings import PostgresListings
@@ -108,6 +109,7 @@ class PostgresStorage:
         location: str,
         connections: Connections,
         box: SecretBox,
+        row_types: RowTypes,
         epoch: str,
         log_end: Position,
         known_end: KnownEnd,
@@ -124,7 +126,7 @@ class PostgresStorage:
         claims = FollowingClaims(connections, box)
         self.feeds = PostgresFeeds(connections, box, control)
         self.feed_statistics = PostgresFeedStatistics(connections)
-        self.log = PostgresLog(connections, epoch, self._log_end, claims)
+        self.log = PostgresLog(connections, row_types, epoch, self._log_end, claims)
         self.entries = PostgresEntries(connections)
         self.sites = PostgresSites(connections)
         self.subscriptions = PostgresSubscriptions(connections, box, control)

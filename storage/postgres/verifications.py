@@ -85,8 +85,8 @@ class PostgresVerifications:
         self._connections = connections
         self._box = box
         self._control = control
-        self._additions = WriteLane(
-            self._add_all, most=MOST_AT_ONCE, pause=ADDING_PAUSE
+        self._additions = WriteLane[dict[str, Any], bytes, bool](
+            to_jsonb, self._add_all, most=MOST_AT_ONCE, pause=ADDING_PAUSE
         )
 
     async def add(
@@ -124,8 +124,8 @@ class PostgresVerifications:
             }
         )
 
-    async def _add_all(self, wanted: Sequence[dict[str, Any]]) -> Sequence[bool]:
-        ((taken,),) = await self._connections.write(_ADD, (to_jsonb(wanted),))
+    async def _add_all(self, wanted: bytes) -> Sequence[bool]:
+        ((taken,),) = await self._connections.write(_ADD, (wanted,))
         return list(taken)
 
     async def due(

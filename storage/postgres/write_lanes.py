@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import psycopg
@@ -19,16 +20,27 @@ from storage.postgres.connections import CAPACITY
 
 _WOKEN_AT_ONCE: Final = 2
 Item = TypeVar("Item")
+Call = TypeVar("Call")
 Outcome = TypeVar("Outcome")
 
 
-class WriteLane(Generic[Item, Outcome]):
-    """Combines the writes of one lane. ``key_of``: a call takes no two items of one
-    key. ``pause``: seconds between the end of a call and the start of the next."""
+@dataclass(frozen=True, slots=True)
+class _Batch(Generic[Item, Call, Outcome]):
+    items: Sequence[Item]
+    futures: Sequence[asyncio.Future[Outcome]]
+    call: Call
+
+
+class WriteLane(Generic[Item, Call, Outcome]):
+    """Combines the writes of one lane. ``prepare`` makes a call of items, while the
+    former one is under way if there are enough for a full one; ``write`` makes it.
+    ``key_of``: a call takes no two items of one key. ``pause``: seconds between the end
+    of a call and the start of the next."""
 
     def __init__(
         self,
-        write_all: Callable[[Sequence[Item]], Awaitable[Sequence[Outcome]]],
+        prepare: Callable[[Sequence[Item]], Call],
+        write: Callable[[Call], Awaitable[Sequence[Outcome]]],
         *,
         most: int,
         most_size: int | None = None,
@@ -36,7 +48,8 @@ class WriteLane(Generic[Item, Outcome]):
         key_of: Callable[[Item], Hashable] | None = None,
         pause: float = 0.0,
     ) -> None:
-        self._write_all = write_all
+        self._prepare = prepare
+        self._write_call = write
         self._most = most
         self._most_size = most_size
         self._size_of = size_of
@@ -62,51 +75,56 @@ class WriteLane(Generic[Item, Outcome]):
         """Make calls until nothing is waiting. While those who were answered by one are
         woken, and prepare what they write next, the next call is on its way."""
         answered: _Answered[Outcome] = []
-        while self._waiting or answered:
-            batch = self._take()
-            _, outcomes = await asyncio.gather(_wake(answered), self._answers(batch))
-            futures = (future for _, future in batch)
-            answered = [*zip(futures, outcomes, strict=True)]
+        batch = self._take()
+        while batch.items or answered:
+            answers = asyncio.create_task(self._answers(batch), name="storage-call")
+            await _wake(answered)
+            ahead = self._take() if len(self._waiting) >= self._most else None
+            answered = [*zip(batch.futures, await answers, strict=True)]
             if self._pause:
                 await _wake(answered)
                 answered = []
                 await asyncio.sleep(self._pause)
+            batch = ahead or self._take()
 
-    def _take(self) -> list[tuple[Item, asyncio.Future[Outcome]]]:
+    def _take(self) -> _Batch[Item, Call, Outcome]:
         """Take the oldest items, as many as go into one call."""
-        batch: list[tuple[Item, asyncio.Future[Outcome]]] = []
+        items: list[Item] = []
+        futures: list[asyncio.Future[Outcome]] = []
         keys: set[Hashable] = set()
         size = 0
-        while self._waiting and len(batch) < self._most:
-            item, _ = self._waiting[0]
+        while self._waiting and len(items) < self._most:
+            item, future = self._waiting[0]
             size += self._size_of(item)
-            key = self._key_of(item) if self._key_of else len(batch)
+            key = self._key_of(item) if self._key_of else len(items)
             is_full = self._most_size is not None and size > self._most_size
-            if batch and (key in keys or is_full):
+            if items and (key in keys or is_full):
                 break
             keys.add(key)
-            batch.append(self._waiting.popleft())
-        return batch
+            self._waiting.popleft()
+            items.append(item)
+            futures.append(future)
+        return _Batch(items, futures, self._prepare(items))
 
     async def _answers(
-        self, batch: Sequence[tuple[Item, asyncio.Future[Outcome]]]
+        self, batch: _Batch[Item, Call, Outcome]
     ) -> Sequence[Outcome | Exception]:
         """After an error write each item alone, so that others do not suffer from one.
         If the server is to blame, some may be stored: then none is tried again."""
-        items = [item for item, _ in batch]
-        if not items:
+        if not batch.items:
             return []
         try:
-            return await self._write_all(items)
+            return await self._write_call(batch.call)
         except Exception as error:
             of_server = isinstance(error.__cause__, psycopg.OperationalError)
-            if len(items) == 1 or of_server or isinstance(error, StorageClosed):
-                return [error] * len(items)
-        return [await self._answer(item) for item in items]
+            is_alone = len(batch.items) == 1
+            if is_alone or of_server or isinstance(error, StorageClosed):
+                return [error] * len(batch.items)
+        return [await self._answer(item) for item in batch.items]
 
     async def _answer(self, item: Item) -> Outcome | Exception:
         try:
-            (outcome,) = await self._write_all([item])
+            (outcome,) = await self._write_call(self._prepare([item]))
         except Exception as error:
             return error
         return outcome

@@ -88,7 +88,8 @@ BEGIN
     UPDATE feed_outcomes o SET polling = c.outcome FROM unnest(commits) c
         WHERE o.feed_id = c.feed_id AND o.polling <> c.outcome
             AND c.feed_id = ANY(present);
-    UPDATE feeds f SET polling = c.cold, fetch_url = c.fetch_url FROM unnest(commits) c
+    UPDATE feeds f SET polling = c.cold, fetch_url = c.fetch_url, state = f.state
+        FROM unnest(commits) c
         WHERE f.id = c.feed_id AND c.cold IS NOT NULL AND c.feed_id = ANY(present);
     RETURN QUERY SELECT * FROM unnest(places, later);
     RETURN QUERY SELECT c.place, CASE WHEN f.id IS NOT NULL THEN -1 END
@@ -188,8 +189,10 @@ DECLARE
     full_polls bytea[];
 BEGIN
     WITH written AS (
+        -- If no column that others are generated from is written, PostgreSQL 16 and newer
+        -- parse the expressions of these anew for each row, which costs more than all else.
         UPDATE feeds f SET polling = coalesce(c.cold, f.polling),
-            fetch_url = c.fetch_url, unlisted = c.unlisted
+            fetch_url = c.fetch_url, unlisted = c.unlisted, state = f.state
         FROM unnest(commits) c JOIN feed_hot h ON h.feed_id = c.feed_id
             LEFT JOIN feed_audience a ON a.feed_id = c.feed_id CROSS JOIN log_head l
         WHERE f.id = c.feed_id AND f.state <> 'removed'
