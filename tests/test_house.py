@@ -38,7 +38,6 @@ APART = {
     "storage/postgres/sites.py": "an engine's file of a contract",
     "storage/postgres/stored_runs.py": "an engine's file of a contract",
     "storage/sqlite/series.py": "an engine's file of a contract",
-    "hub/services/entry_records.py": "a search by itself, and the reports are long",
     "storage/sqlite/membership.py": "an engine's file of a contract",
 }
 """Short modules that one other imports, and why they are their own all the same."""

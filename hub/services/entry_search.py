@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -19,6 +20,7 @@ from typing import Final
 from hub.core.news.search_terms import searched_subject, term_of
 from hub.limits.fair_queue import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
+from hub.services.entry_records import records_of
 from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
@@ -42,6 +44,10 @@ TURN_SECONDS: Final = 0.02
 """Seconds until another account has its turn; the entry being matched is finished."""
 MOST_WAITING: Final = 4
 """Searches of one account that may wait; any more are refused."""
+
+COUNTED_SPAN: Final = timedelta(days=7)
+"""Matches that the hub has seen since then are the forecast of a day."""
+SECONDS_A_DAY: Final = 86_400
 
 _BUILDING: Final = "; the index is being built, so older ones may be missing"
 
@@ -106,13 +112,14 @@ class SearchService:
         remark = "" if index.state is IndexState.COMPLETE else _BUILDING
         try:
             async with asyncio.timeout(self._seconds):
-                await self._look(principal, read, count, found, sources)
+                await self._look(principal, read, count + 1, found, sources)
         except TimeoutError:
             remark += f"; stopped after {self._seconds:g} s"
         except WaitingLineFull:
             raise TooManyWaiting(
                 f"{MOST_WAITING} searches of this account are waiting already"
             ) from None
+        has_more = len(found) > count
         del found[count:]
         named = dict.fromkeys(each.feed_id for each in found)
         return CollectedEntries(
@@ -122,9 +129,32 @@ class SearchService:
             sources=[sources[feed_id] for feed_id in named],
             is_merged=True,
             title=f"Search: {read}",
-            line=f"{_counted(len(found))} found{remark}",
+            line=f"{_counted(len(found), has_more=has_more)} found{remark}",
             topics={},
         )
+
+    async def per_day(
+        self, newest: Sequence[StoredEntry], most: int, now: datetime
+    ) -> float:
+        """How many entries a day like these the hub has seen, whatever their dates say.
+
+        ``newest`` are all that were found, or the last ``most`` of them, the newest
+        first. Of fewer than that, those of the last week count.
+        """
+        log = self._storage.log
+        if len(newest) >= most:
+            oldest = newest[-1]
+            records = await records_of(log, oldest.feed_id, oldest.id)
+            if records:
+                days = (now - records[0].at) / timedelta(days=1)
+                return len(newest) / max(days, 1 / SECONDS_A_DAY)
+        begin = await log.position_before(now - COUNTED_SPAN)
+        seen = await log.records(after=begin, limit=PAGE)
+        ids = [
+            ref.entry_id for each in seen for ref in each.entries if ref.revision == 1
+        ]
+        recent = [each for each in newest if ids and each.id >= min(ids)]
+        return len(recent) / COUNTED_SPAN.days
 
     async def report(self) -> IndexReport:
         """The state of the index. Raises `StorageError`."""
@@ -186,8 +216,9 @@ class SearchService:
             sources[source.feed.id] = source
 
 
-def _counted(entries: int) -> str:
-    return "1 entry" if entries == 1 else f"{entries} entries"
+def _counted(entries: int, *, has_more: bool) -> str:
+    said = "1 entry" if entries == 1 else f"{entries} entries"
+    return f"the newest {said} of more that were" if has_more else said
 
 
 def _choose(

@@ -119,7 +119,7 @@ class WebSubService:
         self._wake_verifier = wake_verifier
         self._pings = pings
         self._clock = clock
-        self._policy = policy
+        self.policy = policy
         self._public_url = public_url
         self._local_topics = LocalTopics(public_url)
         self.shortest_lease = shortest_lease
@@ -132,7 +132,7 @@ class WebSubService:
         ``asker``: the address that the request came from, if known. Raises `HubClosed`,
         `TooManyWaiting`, and `InvalidValue` for a track query.
         """
-        if self._policy is OpenHub.OFF:
+        if self.policy is OpenHub.OFF:
             raise HubClosed
         if is_track_topic(request.topic, self._public_url):
             raise InvalidValue("hub.topic", f"a feed: {NEEDS_ACCOUNT}")

@@ -304,7 +304,11 @@ def create_application(
             access, services.account_reports, services.storage.tokens, services.clock
         ).routes(),
         *TokenPages(
-            access, services.tokens, services.storage.tokens, services.clock
+            access,
+            services.tokens,
+            services.storage.tokens,
+            services.websub.policy,
+            services.clock,
         ).routes(),
         *EntryPages(
             access, services.entry_reports, services.series, services.clock

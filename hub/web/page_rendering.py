@@ -288,6 +288,7 @@ class EnteredField:
     """
 
     name: str
+    label: str
     value: str
     is_wrong: bool
     is_shown: bool
@@ -298,8 +299,11 @@ class RefusedForm:
     """A form that was refused, to be corrected and sent again to ``path``.
 
     ``is_search``: it is sent by GET. ``fields`` is empty unless one of them is at
-    fault. ``back``: the page that the form was on.
+    fault. ``reason``: why, with the field named as the form names it. ``back``: the
+    page that the form was on.
     """
+
+    reason: str
 
     is_search: bool
     path: str
@@ -314,11 +318,13 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
     else:
         sent = request.scope[VIEWER_KEY].form.multi_items()[::-1]  # kept in reverse
         given = [each for each in sent if each[0] != "form_token"]
-    fields = _entered(given, problem.field) if problem.field in dict(given) else ()
     path = request.url.path
+    is_known = problem.field in dict(given)
+    fields = _entered(path, given, problem.field) if is_known else ()
     rest = urlencode([each for each in given if each[0] != problem.field])
     back = f"{path}?{rest}" if rest else path
     return RefusedForm(
+        reason=_labelled(path, problem),
         is_search=is_search,
         path=path,
         fields=fields,
@@ -326,12 +332,53 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
     )
 
 
-def _entered(given: list[tuple[str, str]], wrong: str) -> tuple[EnteredField, ...]:
+_LABELS: Final[Mapping[tuple[str, str], str]] = {
+    ("feeds", "since"): "For at least",
+    ("subscriptions", "since"): "For at least",
+    ("entries", "until"): "To",
+    ("deliveries", "host"): "Callback's host",
+    ("audit", "id"): "With number",
+    ("audit", "source"): "By",
+    ("audit", "operation"): "What",
+    ("audit", "without"): "But not",
+    ("audit", "target"): "To a",
+    ("tokens", "scope"): "Which may",
+}
+"""Fields that a page calls otherwise than others, by the last part of its path."""
+_COMMON_LABELS: Final[Mapping[str, str]] = {
+    "since": "From",
+    "until": "Until",
+    "status": "Answer",
+    "sort": "Order",
+    "own_period": "Own period in seconds",
+    "url": "URL",
+}
+
+
+def _label(path: str, name: str) -> str:
+    """What a form calls a field."""
+    page = path.rstrip("/").rpartition("/")[2]
+    common = _COMMON_LABELS.get(name, name.replace("_", " ").capitalize())
+    return _LABELS.get((page, name), common)
+
+
+def _labelled(path: str, problem: Problem) -> str:
+    """The reason of a refusal, with the field named as the form names it."""
+    field = f"{problem.field}: "
+    if not problem.field or not problem.detail.startswith(field):
+        return problem.detail
+    return f"{_label(path, problem.field)}: {problem.detail.removeprefix(field)}"
+
+
+def _entered(
+    path: str, given: list[tuple[str, str]], wrong: str
+) -> tuple[EnteredField, ...]:
     """The fields of a form. Repeated ones, which are ticked rows, are not shown."""
     times = Counter(name for name, _ in given)
     return tuple(
         EnteredField(
             name=name,
+            label=_label(path, name),
             value="" if _SECRET.search(name) else value,
             is_wrong=name == wrong,
             is_shown=name == wrong or bool(value and times[name] == 1),

@@ -109,6 +109,18 @@ async def test_rows_change_and_come_while_focus_ticks_and_typing_stay(
     assert tab.complaints == []
 
 
+async def test_who_goes_back_finds_the_filter_of_the_list_that_is_shown(
+    tab: Tab,
+) -> None:
+    await tab.open("/admin/feeds")
+    state = tab.page.locator("select[name=state]")
+    await state.select_option("ok")
+    await tab.page.get_by_role("button", name="Show").click()
+    await tab.page.wait_for_url("**state=ok**")
+    await tab.page.go_back()
+    await expect(state).to_have_value("")
+
+
 async def test_a_feeds_new_entries_come_and_what_is_unfolded_stays(
     browsed: BrowsedHub, tab: Tab
 ) -> None:

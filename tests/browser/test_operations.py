@@ -163,16 +163,17 @@ async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
     assert await tab.page.get_by_label("Search").input_value() == url
 
 
-async def test_filters_are_folded_on_a_phone_until_they_are_used(tab: Tab) -> None:
+async def test_filters_are_folded_on_a_phone_and_say_what_is_shown(tab: Tab) -> None:
     search = tab.page.get_by_label("Search")
     await tab.open("/admin/feeds")
     assert await search.is_visible()
     await tab.see(width=PHONE)
     assert not await search.is_visible()
-    await tab.page.locator(".filters summary").click()
+    await tab.page.locator(".filters summary").first.click()
     assert await search.is_visible()
     await tab.open("/admin/feeds?state=ok")
-    assert await search.is_visible()
+    assert not await search.is_visible()
+    assert await tab.page.get_by_text("Filter: ok").is_visible()
 
 
 async def test_what_is_done_to_many_is_planned_confirmed_and_watched(

@@ -181,7 +181,7 @@ def plan(
             "rate",
             forecast.per_day,
             "entries/day",
-            "forecast by its posts of weeks, or of hours if it is new (λ)",
+            "forecast by its posts of weeks, or of hours if it is new",
         ),
         (
             "habit",
@@ -195,7 +195,7 @@ def plan(
             "entries/day",
             "besides, by its posts of the last hours",
         ),
-        ("rate now", rate, "entries/day", "expected now, of all these (λ(t))"),
+        ("rate now", rate, "entries/day", "expected now, of all these"),
     )
     wanted = _wanted(polling, forecast, subscribers, rules, planning_context, terms)
     floor = _floor(polling, rules, habit, rate, terms)
@@ -220,7 +220,11 @@ def plan(
         settling += min(JITTER * settling, spread) * (1 + jitter) / 2
         if settling < wait:
             wait, reason = settling, PollReason.SETTLING_IN
-    terms.append(("period", period, "s", "between two polls, before jitter"))
+    is_settling = reason is PollReason.SETTLING_IN
+    between = "between two polls, " + (
+        "once it has settled in, " if is_settling else ""
+    )
+    terms.append(("period", period, "s", f"{between}before jitter"))
     planned = now + timedelta(seconds=wait)
     earliest = _after_server_floors(polling, rules, now, planned, terms)
     next_fetch = after_skipped(polling.hints, earliest)
@@ -257,10 +261,20 @@ def _wanted(
             "price",
             planning_context.price,
             "entry-seconds",
-            "worth a poll (θ)",
+            "of waiting, of all its new entries together, are worth a poll",
         ),
-        ("weight", weight, "", "by its subscribers (w = 1 + log2 of them)"),
-        ("wanted", wanted, "s", "until so much has waited (w ∫ λ(s)(t - s) ds = θ)"),
+        (
+            "weight",
+            weight,
+            "",
+            "by its subscribers: 1 for one, and 1 more each time they double",
+        ),
+        (
+            "wanted",
+            wanted,
+            "s",
+            "until new entries are expected to have waited so long, by the weight",
+        ),
     )
     return wanted
 
@@ -296,13 +310,16 @@ def _earned_floor(
         if polling.validators is not None and is_fast and is_short:
             return rules.min_period, "posts all the time, with a max-age below 15 min"
         if polling.body_bytes >= LARGE_BODY:
-            return 3 * rules.default_floor, "no 304 yet, and a document of 1 MB or more"
+            return (
+                3 * rules.default_floor,
+                f"{NO_304}, and its document has 1 MB or more",
+            )
         if polling.body_bytes >= SIZEABLE_BODY:
             return (
                 2 * rules.earned_floor,
-                "no 304 yet, and a document of 256 kB or more",
+                f"{NO_304}, and its document has 256 kB or more",
             )
-        return rules.earned_floor, "no 304 yet"
+        return rules.earned_floor, NO_304
     if is_fast:
         return rules.min_period, "can answer 304, and posts all the time"
     if rate >= rules.expected_rate:
@@ -312,6 +329,7 @@ def _earned_floor(
     return rules.default_floor, "asleep at this hour"
 
 
+NO_304 = "its server never answered “304 Not Modified” yet"
 PROMISE_PRICE = 5_000.0
 """Above this price of a poll the budget does not pay for the promised periods."""
 

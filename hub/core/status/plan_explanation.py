@@ -17,6 +17,7 @@ _WISHES = ("ttl", "sy:updatePeriod")
 _DEMANDS = ("fresh", "retry after")
 _HINTS = (*_WISHES, *_DEMANDS, "skip")
 _HABITS = ("hours", "weekdays", "minutes")
+_TRUSTED = "from 0 to 1: how well its {} have told when it posts"
 _REASONS = {
     "settling": "it is new: {note}",
     "pushed": "its hub pushes new entries, and it is polled every {span} in case that"
@@ -86,7 +87,7 @@ def explain_plan(
 def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
     """The terms; the trust in each habit follows the habit."""
     explained = [
-        Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
+        Term(name=f"trust, {name}", value=value, unit="", note=_TRUSTED.format(name))
         for name, value in zip(_HABITS, trust, strict=True)
     ]
     behind = 1 + [term.name for term in terms].index("habit")

@@ -26,7 +26,7 @@ _RIGHT: Final = 870
 _MOST_TICKS: Final = 7
 
 SHAPES: Final = {
-    PollOutcome.FIRST: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
+    PollOutcome.FIRST: "M-5,-5H5V5H-5Z",
     PollOutcome.NEW: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
     PollOutcome.CHANGED: "M0,-5L5,0L0,5L-5,0Z",
     PollOutcome.UNCHANGED: "M0,-5V5",
@@ -156,6 +156,9 @@ def _sentence(timeline: FeedTimeline, seconds: float) -> str:
         f"{polls} {'poll' if polls == 1 else 'polls'} and {posts} new"
         f" {'entry' if posts == 1 else 'entries'} in the last {duration(seconds)}"
     )
+    firsts = [each for each in timeline.polls if each.outcome is PollOutcome.FIRST]
+    if firsts and firsts[0].entries:
+        words += f", besides {firsts[0].entries:,} that were there at the first poll"
     if delays := _delays(timeline):
         dated = len(delays)
         of = "" if dated == posts else f"of the {dated} with a believable date "

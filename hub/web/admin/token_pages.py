@@ -23,6 +23,7 @@ from hub.web.audited_requests import name_target, note_detail, note_refusal
 from hub.web.operation import HTML, PAGE, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
+from hub.websub.topic_admission import OpenHub
 from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
 from storage.records import AuditTarget, StoredToken, TokenId, TokenScope
@@ -45,9 +46,11 @@ class TokenPages(OperatorPages):
         access: PageAccess,
         tokens: TokenService,
         stored: TokenStore,
+        open_hub: OpenHub,
         clock: Clock,
     ) -> None:
         super().__init__(access)
+        self._open_hub = open_hub
         self._tokens = tokens
         self._stored = stored
         self._clock = clock
@@ -136,6 +139,7 @@ class TokenPages(OperatorPages):
                 if name not in ("after", "done")
             },
             scopes=SCOPES_IN_WORDS,
+            open_hub=self._open_hub,
             created=created,
             refusal=refusal,
             is_revoked=request.query_params.get("done") == "revoked",

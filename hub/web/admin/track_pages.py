@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode
@@ -26,8 +26,6 @@ from storage.packing import unpack
 from storage.records import EntryId, EntrySource, Format, StoredEntry
 
 SHOWN_MATCHES: Final = 50
-FORECAST_DAYS: Final = 7
-"""The days whose mean number of matches is the forecast for a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,8 @@ class TrackTrial:
     """A query that was tried, and what it would have found.
 
     ``understood``: the query written out; "" if it is none, and ``error`` says why.
-    ``forecast``: matches a day, None without a search; a lower bound if ``is_least``.
+    ``forecast``: matches a day, None without a search; by those of the last week if
+    ``is_of_week``, else by all of ``matches``.
     """
 
     understood: str = ""
@@ -51,7 +50,7 @@ class TrackTrial:
     line: str = ""
     matches: tuple[TrialMatch, ...] = ()
     forecast: float | None = None
-    is_least: bool = False
+    is_of_week: bool = False
 
 
 class TrackPages(OperatorPages):
@@ -102,14 +101,14 @@ class TrackPages(OperatorPages):
         except (SearchOff, TooManyWaiting) as error:
             return TrackTrial(understood=understood, error=str(error))
         matches = _matches(found.entries, found.sources)
-        since = self._clock.now() - timedelta(days=FORECAST_DAYS)
-        recent = [each for each in matches if each.published and each.published > since]
         return TrackTrial(
             understood=understood,
             line=found.line,
             matches=matches,
-            forecast=len(recent) / FORECAST_DAYS,
-            is_least=len(recent) == SHOWN_MATCHES,
+            forecast=await self._search.per_day(
+                found.entries, SHOWN_MATCHES, self._clock.now()
+            ),
+            is_of_week=len(matches) < SHOWN_MATCHES,
         )
 
 

@@ -71,11 +71,14 @@ function turnWeek(picture) {
 }
 
 // Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
+function showLocal(input) {
+  if (!input.value) return;
+  const at = new Date(`${input.value}Z`);
+  input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+}
+
 function localize(input) {
-  if (input.value) {
-    const at = new Date(`${input.value}Z`);
-    input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
-  }
+  showLocal(input);
   for (const zone of input.closest("label").querySelectorAll("[data-zone]")) zone.remove();
   input.form.addEventListener("formdata", ({ formData }) => {
     if (input.value) formData.set(input.name, `${new Date(input.value).toISOString().slice(0, 16)}Z`);
@@ -110,7 +113,8 @@ function entryLine(item) {
   title.textContent = item.title || "(untitled)";
   if (isLink) Object.assign(title, { href: item.permalinkUrl, rel: "noopener nofollow" });
   const time = document.createElement("time");
-  time.dateTime = (item.published ? new Date(item.published * 1000) : new Date()).toISOString();
+  const at = item.published ?? item.updated;
+  time.dateTime = (at ? new Date(at * 1000) : new Date()).toISOString();
   const when = document.createElement("p");
   when.className = "quiet";
   when.append(time);
@@ -397,6 +401,14 @@ document.addEventListener("click", ({ target }) => {
   if (button) copy(button);
 });
 document.querySelectorAll("input[data-utc]").forEach(localize);
+// Who goes back finds the filter of the list that is shown, not what was chosen there before leaving.
+addEventListener("pageshow", ({ persisted }) => {
+  if (!persisted && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") return;
+  for (const form of document.querySelectorAll("form[role=search]")) {
+    form.reset();
+    form.querySelectorAll("input[data-utc]").forEach(showLocal);
+  }
+});
 document.querySelectorAll("svg.week").forEach(turnWeek);
 document.querySelectorAll("[data-follow]").forEach(follow);
 document.addEventListener("click", narrow, true);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -28,7 +29,7 @@ from storage.records import (
     FeedStatisticsWrite,
     TokenScope,
 )
-from tests.support.library import Library
+from tests.support.library import START, Library
 from tests.support.services import Hub, open_hub
 from tests.support.work_claims import save_statistics
 
@@ -152,7 +153,9 @@ async def test_large_entries_are_read_a_few_at_a_time_and_end_a_search(
 async def test_a_search_says_that_its_index_is_being_built(hub: Hub) -> None:
     me = await principal_of(hub, "me")
     for search in (hub.services.search, SearchService(hub.storage, "", days=30)):
-        assert (await search.find(me, "word", 2)).line == "2 entries found"
+        assert (await search.find(me, "word", 2)).line == (
+            "the newest 2 entries of more that were found"
+        )
     await hub.storage.search.keep(0)
     await hub.storage.search.keep(30)
     assert (await hub.services.search.find(me, "word", 2)).line == (
@@ -186,3 +189,11 @@ async def test_without_an_index_nothing_is_searched(hub: Hub) -> None:
         await SearchService(hub.storage, "", days=0).find(
             await principal_of(hub, "me"), "word", 2
         )
+
+
+async def test_how_many_come_a_day_is_told_by_when_the_hub_saw_them(hub: Hub) -> None:
+    search, me = hub.services.search, await principal_of(hub, "me")
+    newest = (await search.find(me, "word", 9)).entries
+    seen = START + timedelta(days=1)
+    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0)):
+        assert await search.per_day(newest, most, seen + timedelta(days)) == expected

@@ -187,7 +187,7 @@ async def test_a_refused_search_keeps_what_was_entered(
     assert form.form_values() == [("account", "operator"), ("since", "half")]
     [wrong] = form.xpath(".//*[@aria-invalid]")
     [reason] = page.xpath(f"//*[@id='{wrong.get('aria-describedby')}']")
-    assert "since: expected an age" in reason.text
+    assert "From: expected an age" in reason.text
     assert page.xpath("//a[text()='Go back']/@href") == [f"{PAGE}?account=operator"]
 
 

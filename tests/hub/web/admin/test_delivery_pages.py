@@ -132,7 +132,7 @@ async def test_an_outcome_that_there_is_not_is_refused(
 ) -> None:
     answer = await browser.open(f"{PAGE}?outcome=odd")
     assert answer.status_code == 422
-    assert "outcome: expected one of given-up" in text_of(answer)
+    assert "Outcome: expected one of given-up" in text_of(answer)
 
 
 async def test_why_an_answer_is_not_kept_is_said_and_what_to_do(

@@ -280,12 +280,12 @@ async def test_the_list_is_paged_by_links_that_keep_the_filter(
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("search=ab", "search: expected 3 to 500 characters"),
-        ("state=odd", "state: expected one of"),
-        ("since=soon", "since: expected an age"),
-        ("sort=odd", "sort: expected one of"),
-        ("format=odd", "format: expected one of"),
-        ("cursor=odd", "cursor: expected the cursor"),
+        ("search=ab", "Search: expected 3 to 500 characters"),
+        ("state=odd", "State: expected one of"),
+        ("since=soon", "For at least: expected an age"),
+        ("sort=odd", "Order: expected one of"),
+        ("format=odd", "Format: expected one of"),
+        ("cursor=odd", "Cursor: expected the cursor"),
     ],
 )
 async def test_a_bad_filter_is_told_in_words(
@@ -436,8 +436,12 @@ async def test_a_feed_is_added_edited_and_removed_by_forms(
 @pytest.mark.parametrize(
     ("path", "fields", "reason"),
     [
-        ("", {"url": "odd"}, "url: expected"),
-        ("/1/edit", {"own_period": "soon"}, "own_period: expected a number of seconds"),
+        ("", {"url": "odd"}, "URL: expected"),
+        (
+            "/1/edit",
+            {"own_period": "soon"},
+            "Own period in seconds: expected a number of seconds",
+        ),
     ],
 )
 async def test_what_a_form_says_wrong_is_named(

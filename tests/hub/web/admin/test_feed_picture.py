@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.status.feed_timeline import FeedTimeline, SeenPost, timeline
 from hub.web.admin.feed_picture import SHAPES, draw_timeline, draw_week
@@ -79,6 +80,12 @@ def test_a_sentence_has_the_numbers_of_the_picture() -> None:
         "2 polls and 3 new entries in the last 2 h; of the 2 with a believable date"
         " half were seen within 15 min of their publication, all within 30 min."
     )
+    first = replace(shown().polls[0], outcome=PollOutcome.FIRST, entries=20)
+    drawn = draw_timeline(timeline([first], (), NOW))
+    assert drawn.sentence == (
+        "1 poll and 0 new entries in the last 2 h, besides 20 that were there at the"
+        " first poll."
+    )
     assert draw_timeline(shown()).sentence == (
         "2 polls and 0 new entries in the last 2 h."
     )
@@ -88,6 +95,7 @@ def test_outcomes_are_told_apart_by_more_than_colour() -> None:
     assert set(SHAPES) == set(PollOutcome)
     good = {SHAPES[each] for each in (PollOutcome.NEW, PollOutcome.UNCHANGED)}
     assert SHAPES[PollOutcome.FAILED] not in good
+    assert SHAPES[PollOutcome.FIRST] not in good
 
 
 def test_hours_are_the_stronger_the_more_is_expected_against_the_mean() -> None:

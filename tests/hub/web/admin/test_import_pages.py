@@ -148,9 +148,9 @@ async def test_an_import_is_stopped_while_it_is_checked_and_added(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "list: expected a file, or the text of one"),
-        ("<html/>", "list: expected a list of feeds in OPML: "),
-        (document(), "list: expected a list with feeds"),
+        ("", "List: expected a file, or the text of one"),
+        ("<html/>", "List: expected a list of feeds in OPML: "),
+        (document(), "List: expected a list with feeds"),
     ],
 )
 async def test_what_is_no_list_is_refused_in_words(

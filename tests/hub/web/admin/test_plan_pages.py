@@ -118,18 +118,18 @@ async def test_without_a_tick_none_is_meant(
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"action": "odd"}, "action: expected one of"),
-        ({"action": "pause", "kind": "odd"}, "kind: expected one of"),
-        ({"action": "retry"}, "action: expected one of"),
-        ({"action": "pause", "which": "chosen", "id": "x"}, "id: expected numbers"),
-        ({"action": "pause", "filter": "state=odd"}, "state: expected one of"),
+        ({"action": "odd"}, "Action: expected one of"),
+        ({"action": "pause", "kind": "odd"}, "Kind: expected one of"),
+        ({"action": "retry"}, "Action: expected one of"),
+        ({"action": "pause", "which": "chosen", "id": "x"}, "Id: expected numbers"),
+        ({"action": "pause", "filter": "state=odd"}, "State: expected one of"),
         (
             {"action": "end", "kind": "subscriptions", "filter": "account=nobody"},
-            "action: expected one of",
+            "Action: expected one of",
         ),
         (
             {"action": "remove", "kind": "subscriptions", "filter": "account=nobody"},
-            "account: expected",
+            "Account: expected",
         ),
     ],
 )

@@ -349,11 +349,11 @@ async def test_what_a_callback_got_is_sent_again_from_a_time_or_a_record(
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({}, "since: expected an age such as 7d"),
+        ({}, "From: expected an age such as 7d"),
         ({"since": "2h", "record": "1"}, "or a record"),
-        ({"since": "soon"}, "since: expected an age such as 7d"),
-        ({"record": "0"}, "record: expected a number from 1"),
-        ({"record": "one"}, "record: expected a number from 1"),
+        ({"since": "soon"}, "From: expected an age such as 7d"),
+        ({"record": "0"}, "Record: expected a number from 1"),
+        ({"record": "one"}, "Record: expected a number from 1"),
     ],
 )
 async def test_a_replay_needs_one_place_to_begin_at(
@@ -457,11 +457,11 @@ async def test_what_is_not_there_is_not_found(
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("/admin/deliveries?status=9xx", "status: expected a status such as 404"),
-        ("/admin/deliveries?before=odd", "before: expected next of the page before"),
-        ("/admin/subscriptions?state=odd", "state: expected one of"),
-        ("/admin/subscriptions/1?since=odd", "since: expected an age such as"),
-        ("/admin/subscriptions/1?outcome=odd", "outcome: expected one of"),
+        ("/admin/deliveries?status=9xx", "Answer: expected a status such as 404"),
+        ("/admin/deliveries?before=odd", "Before: expected next of the page before"),
+        ("/admin/subscriptions?state=odd", "State: expected one of"),
+        ("/admin/subscriptions/1?since=odd", "From: expected an age such as"),
+        ("/admin/subscriptions/1?outcome=odd", "Outcome: expected one of"),
     ],
 )
 async def test_a_bad_filter_is_told_in_words(
@@ -539,8 +539,8 @@ async def test_subscribing_again_changes_what_is_given_and_keeps_the_secret(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"callback": "nowhere"}, "callback"),
-        ({"format": "telex"}, "format: expected one of json, atom"),
+        ({"callback": "nowhere"}, "Callback: "),
+        ({"format": "telex"}, "Format: expected one of json, atom"),
     ],
 )
 async def test_a_form_that_cannot_be_understood_subscribes_nobody(

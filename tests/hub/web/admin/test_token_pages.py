@@ -27,6 +27,14 @@ async def test_without_tokens_the_page_says_so(browser: OperatorBrowser) -> None
     assert "There are no tokens yet." in text_of(await browser.open(PAGE))
 
 
+async def test_who_may_subscribe_without_a_token_is_said_beside_those_who_need_one(
+    browser: OperatorBrowser,
+) -> None:
+    told = "Anybody may subscribe without a token to public topics"
+    assert told in text_of(await browser.open(f"{PAGE}?scope=subscribe"))
+    assert told not in text_of(await browser.open(f"{PAGE}?scope=list"))
+
+
 @pytest.mark.parametrize("account", ["nobody", "no account!"])
 async def test_an_account_that_does_not_exist_has_no_tokens(
     browser: OperatorBrowser, account: str
