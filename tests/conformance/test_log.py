@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.model import Entry, Feed, Hints, Status
+from protocols.model import Deletion, Entry, Feed, Hints, Status
 from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes, unpack
 from storage.records import (
@@ -433,6 +433,31 @@ async def test_a_record_may_name_an_entry_that_its_commit_does_not_change(
 
     first, second = await scene.storage.log.records(after=0, limit=9)
     assert first.entries == second.entries
+
+
+async def test_records_of_a_commit_name_an_entry_as_its_commit_left_it(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+
+    await scene.storage.log.commit(
+        fetch(
+            feed,
+            deletions=(Deletion(key="a", id="a"), Deletion(key="b", id="b")),
+            entries=(an_entry("a"), an_entry("c")),
+            records=(record("b", "a", kind=RecordKind.DELETED), record("c", "a")),
+        )
+    )
+
+    (c,) = [
+        e for e in await scene.storage.log.latest_entries(feed.id, 9) if e.key == "c"
+    ]
+    deleted, written = await scene.storage.log.records(after=0, limit=9)
+    b, a = await scene.storage.log.entries([ref.entry_id for ref in deleted.entries])
+    assert [ref.revision for ref in deleted.entries] == [1, 2]
+    assert [ref.entry_id for ref in written.entries] == [c.id, a.id]
+    assert written.entries[1] == deleted.entries[1]
+    assert [(e.key, e.deleted) for e in (a, b)] == [("a", False), ("b", True)]
 
 
 async def test_entries_come_in_the_order_asked_for(scene: Scene) -> None:
