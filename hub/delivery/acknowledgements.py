@@ -23,7 +23,7 @@ from hub.delivery.notification_counter import NotificationCounter
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
-from storage.errors import OutcomeUnknown, StorageBusy, WriteFailed
+from storage.errors import OutcomeUnknown, StorageBusy, TermEnded, WriteFailed
 from storage.records import DeliveryFlush, Flushed
 
 FLUSH_SECONDS = 0.1
@@ -130,12 +130,13 @@ class Acknowledgements:
             self._metrics.acknowledgements.observe(age)
 
     async def _persist(self, flush: DeliveryFlush) -> Flushed | None:
-        """Write the flush, and again until it succeeds; None if stopped before that."""
+        """Write the flush, and again until it succeeds; None if stopped before that, as
+        a hub is whose term has ended."""
         while True:
             started = self._clock.monotonic()
             try:
                 flushed = await self._deliveries.flush(flush)
-            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
+            except (WriteFailed, OutcomeUnknown, StorageBusy, TermEnded) as error:
                 self._complain(flush, error)
                 if self._stopping:
                     return None

@@ -12,7 +12,7 @@ from hub.core.delivery.delivery_outcome import DeliveryOutcome
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
-from storage.errors import StorageBusy, StorageClosed, StorageFull
+from storage.errors import StorageBusy, StorageClosed, StorageFull, TermEnded
 from storage.records import (
     ChunkOutcome,
     DeliveryFlush,
@@ -104,7 +104,9 @@ async def test_moves_of_a_retry_are_written_in_order() -> None:
     assert [each.moved for each in store.flushes] == [(MOVED, later)]
 
 
-@pytest.mark.parametrize("error", [StorageFull("disk full"), StorageBusy("busy")])
+@pytest.mark.parametrize(
+    "error", [StorageFull("disk full"), StorageBusy("busy"), TermEnded("hub", 1)]
+)
 async def test_a_full_disk_loses_nothing_and_shows(error: Exception) -> None:
     store = FlushedInto()
     store.failures = [error]
