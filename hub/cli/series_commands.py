@@ -223,6 +223,8 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
     help="Which come first; delay: of the last 500 of that time the longest after"
     " their publication.  [default: earliest]",
 )
+@click.option("--feed", type=click.IntRange(1), help="Only of the feed with this id.")
+@click.option("--search", help="Only with all of these words in the title.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
@@ -237,6 +239,8 @@ def entries(
     since: str | None,
     until: str | None,
     order: str | None,
+    feed: int | None,
+    search: str | None,
     limit: int,
     as_json: bool,
 ) -> None:
@@ -252,6 +256,8 @@ def entries(
             since=since,
             until=until,
             order=order,
+            feed=feed,
+            search=search,
             limit=min(limit - len(found), 1_000),
             cursor=cursor,
         )

@@ -108,6 +108,24 @@ class EntryCursor(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedFilter:
+    """Which committed entries are wanted: those of a feed, and those with all of these
+    words, or parts of words, in their titles, in any case."""
+
+    feed_id: FeedId | None = None
+    words: tuple[str, ...] = ()
+
+    def has_words_of(self, entry: Entry) -> bool:
+        title = entry.title.casefold()
+        return all(each.casefold() in title for each in self.words)
+
+
+ALL_COMMITTED: Final = CommittedFilter()
+SEARCHED_PARTS: Final = 40
+"""How many times as many entries as a page has room for are examined for words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedEntry:
     """An entry that a record tells of.
 
@@ -155,6 +173,7 @@ class EntryReportService:
         limit: int,
         cursor: EntryCursor | None = None,
         order: EntryOrder = EntryOrder.EARLIEST,
+        wanted: CommittedFilter = ALL_COMMITTED,
     ) -> CommittedPage:
         """New and updated entries that were committed from ``since`` on and before
         ``until``.
@@ -163,22 +182,31 @@ class EntryReportService:
         last. The cursor must come from a page in the same order.
         """
         if order is EntryOrder.DELAY:
-            return await self._by_delay(since, until, limit)
+            return await self._by_delay(since, until, limit, wanted)
         tell = (
             self._notified_entries
             if order is EntryOrder.EARLIEST
             else self._notified_backwards
         )
-        told, next = await tell(since, until, limit, cursor)
-        return CommittedPage(entries=await self._committed(told), next=next)
+        found = list[CommittedEntry]()
+        for _ in range(SEARCHED_PARTS if wanted.words else 1):
+            room = limit - len(found)
+            told, cursor = await tell(since, until, room, cursor, wanted.feed_id)
+            found += await self._committed(told, wanted)
+            if cursor is None or len(found) >= limit:
+                break
+        return CommittedPage(entries=tuple(found), next=cursor)
 
     async def _by_delay(
-        self, since: datetime, until: datetime, limit: int
+        self, since: datetime, until: datetime, limit: int, wanted: CommittedFilter
     ) -> CommittedPage:
-        told, more = await self._notified_backwards(since, until, MOST_RANKED, None)
+        told, more = await self._notified_backwards(
+            since, until, MOST_RANKED, None, wanted.feed_id
+        )
         found = list[CommittedEntry]()
         for start in range(0, len(told), RANKED_AT_ONCE):
-            found += await self._committed(told[start : start + RANKED_AT_ONCE])
+            part = told[start : start + RANKED_AT_ONCE]
+            found += await self._committed(part, wanted)
         found.sort(key=lambda each: 1 if each.delay is None else -each.delay)
         return CommittedPage(
             entries=tuple(found[:limit]),
@@ -188,7 +216,7 @@ class EntryReportService:
         )
 
     async def _committed(
-        self, told: Sequence[tuple[Record, EntryRef]]
+        self, told: Sequence[tuple[Record, EntryRef]], wanted: CommittedFilter
     ) -> tuple[CommittedEntry, ...]:
         records = {record.position: record for record, _ in told}
         sent = await self._storage.deliveries.first_successes(
@@ -207,7 +235,9 @@ class EntryReportService:
                 feeds[record.feed_id], record, ref.entry_id, stored, sent
             )
             for record, ref in told
-            if record.feed_id in feeds and ref.entry_id in stored
+            if record.feed_id in feeds
+            and ref.entry_id in stored
+            and wanted.has_words_of(stored[ref.entry_id])
         )
 
     async def _notified_entries(
@@ -216,6 +246,7 @@ class EntryReportService:
         until: datetime,
         limit: int,
         cursor: EntryCursor | None,
+        feed_id: FeedId | None,
     ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
         """The entries that records tell of, and where the next page begins."""
         log = self._storage.log
@@ -225,7 +256,7 @@ class EntryReportService:
             after = await log.position_before(since - OUT_OF_ORDER)
         told: list[tuple[Record, EntryRef]] = []
         for _ in range(MOST_RECORDS // RECORD_PAGE):
-            records = await log.records(after=after, limit=RECORD_PAGE)
+            records = await log.records(after=after, limit=RECORD_PAGE, feed_id=feed_id)
             for record in records:
                 if record.at >= until + OUT_OF_ORDER:
                     return told, None
@@ -246,6 +277,7 @@ class EntryReportService:
         until: datetime,
         limit: int,
         cursor: EntryCursor | None,
+        feed_id: FeedId | None,
     ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
         log = self._storage.log
         begin = await log.position_before(since - OUT_OF_ORDER)
@@ -259,7 +291,8 @@ class EntryReportService:
         told: list[tuple[Record, EntryRef]] = []
         for _ in range(MOST_RECORDS // RECORD_PAGE):
             after = Position(max(begin, upto - RECORD_PAGE))
-            for record in reversed(await log.records(after=after, limit=RECORD_PAGE)):
+            records = await log.records(after=after, limit=RECORD_PAGE, feed_id=feed_id)
+            for record in reversed(records):
                 if record.position > upto:
                     continue
                 refs = _wanted(record, since, until)[::-1]

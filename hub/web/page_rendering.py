@@ -336,6 +336,8 @@ _LABELS: Final[Mapping[tuple[str, str], str]] = {
     ("feeds", "since"): "For at least",
     ("subscriptions", "since"): "For at least",
     ("entries", "until"): "To",
+    ("entries", "search"): "Words of the title",
+    ("entries", "feed"): "Feed, by its number",
     ("deliveries", "host"): "Callback's host",
     ("audit", "id"): "With number",
     ("audit", "source"): "By",

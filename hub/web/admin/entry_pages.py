@@ -20,8 +20,10 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.api.selection_input import (
+    COMMITTED,
     SPAN,
     entry_cursor_text,
+    query_committed,
     query_entry_cursor,
     query_span,
 )
@@ -66,6 +68,7 @@ class EntryPages(OperatorPages):
                 help="the latest first, or the longest after their publication",
                 choices=(EntryOrder.LATEST, EntryOrder.DELAY),
             ),
+            *COMMITTED,
             Parameter(name="cursor", help="next of the page before"),
         ),
         problems=(403, 422, 429, 503),
@@ -79,7 +82,12 @@ class EntryPages(OperatorPages):
         is_by_delay = query_choice(asked, "order", EntryOrder) is EntryOrder.DELAY
         order = EntryOrder.DELAY if is_by_delay else EntryOrder.LATEST
         page = await self._entries.committed(
-            since, until, limit=ROWS, cursor=cursor, order=order
+            since,
+            until,
+            limit=ROWS,
+            cursor=cursor,
+            order=order,
+            wanted=query_committed(asked),
         )
         is_drawn = until - since >= SHORTEST_DRAWN
         return render_page(
@@ -95,6 +103,11 @@ class EntryPages(OperatorPages):
             is_first=cursor is None,
             span=until - since,
             query=dict(asked.query_params),
+            kept={
+                name: asked.query_params[name]
+                for name in ("order", "feed", "search")
+                if name in asked.query_params
+            },
             flight=draw_flight_of(self._series, since, until) if is_drawn else None,
         )
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from hub.core.durations import read_moment
 from hub.services.account_subscriptions import ReplayStart
-from hub.services.entry_reports import EntryCursor
+from hub.services.entry_reports import CommittedFilter, EntryCursor
 from hub.services.token_authentication import TokenService
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter
@@ -433,6 +433,25 @@ def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
     return min(max(since, EARLIEST), now + AHEAD), until
 
 
+COMMITTED: Final = (
+    Parameter(name="feed", help="only entries of this feed, by its id", kind="integer"),
+    Parameter(name="search", help="words of the title, up to 200 characters"),
+)
+"""Which committed entries are wanted."""
+
+
+def query_committed(request: Request) -> CommittedFilter:
+    """Raises `InvalidValue`."""
+    words = request.query_params.get("search", "")
+    if len(words) > LONGEST_WORDS:
+        raise InvalidValue("search", f"up to {LONGEST_WORDS} characters")
+    feed = query_number(request, "feed", 0, LARGEST_ID, least=1)
+    return CommittedFilter(
+        feed_id=FeedId(feed) if feed else None, words=tuple(words.split())
+    )
+
+
+LONGEST_WORDS: Final = 200
 HISTORY_SPAN: Final = (
     Parameter(name="since", help=f"from then on: {AGE}"),
     Parameter(name="until", help=f"before then: {AGE}"),

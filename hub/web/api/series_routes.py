@@ -24,8 +24,10 @@ from hub.services import HubSeries
 from hub.services.entry_reports import CommittedEntry, EntryOrder, EntryReportService
 from hub.services.hub_series import SeriesRange
 from hub.web.api.selection_input import (
+    COMMITTED,
     SPAN,
     entry_cursor_text,
+    query_committed,
     query_entry_cursor,
     query_span,
 )
@@ -261,7 +263,8 @@ class SeriesRoutes(Routes):
         " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
         " `publication_to_commit` (seconds; null without a believable date), and"
         " `commit_to_delivery`, until the first callback answered with 2xx: at most so"
-        " long unless `exact`, null if none has or that took a retry. `cursor` is the"
+        " long unless `exact`, null if none has or that took a retry. `feed` and"
+        " `search` (words of the title) name which are wanted. `cursor` is the"
         " `next` of the page before. A page that is not the last may be short.",
         answers={200: CommittedEntriesJson},
         query=(
@@ -272,6 +275,7 @@ class SeriesRoutes(Routes):
                 " longest after their publication",
                 choices=tuple(EntryOrder),
             ),
+            *COMMITTED,
             Parameter(name="cursor", help="next of the page before, in the same order"),
             PAGE[1],
         ),
@@ -285,6 +289,7 @@ class SeriesRoutes(Routes):
             limit=query_limit(request),
             cursor=query_entry_cursor(request),
             order=query_choice(request, "order", EntryOrder) or EntryOrder.EARLIEST,
+            wanted=query_committed(request),
         )
         return json_response(
             CommittedEntriesJson(

@@ -127,7 +127,9 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
     result = fanfare("entries", "--limit", "2", "--order", "latest", "--json")
     assert len(json.loads(result.stdout)["entries"]) == 2
     assert asked(api)[-1] == "/api/entries?order=latest&limit=1&cursor=9-1"
-    assert "there are more" in fanfare("entries", "--limit", "1").stderr
+    wanted = "--feed", "7", "--search", "big news"
+    assert "there are more" in fanfare("entries", *wanted, "--limit", "1").stderr
+    assert asked(api)[-1] == "/api/entries?feed=7&search=big+news&limit=1"
 
 
 def test_those_by_delay_say_among_how_many(fanfare: Fanfare, api: FakeApi) -> None:

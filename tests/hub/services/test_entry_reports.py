@@ -13,6 +13,7 @@ from hub.services.entry_reports import (
     MOST_RANKED,
     RECORD_PAGE,
     CommittedEntry,
+    CommittedFilter,
     EntryOrder,
     EntryReportService,
 )
@@ -79,6 +80,30 @@ async def test_pages_go_on_within_a_record(scene: Scene, limit: int) -> None:
     await scene.publish(feed, *"ef", when=at(3))
     assert await titles(scene, 0, 9, limit) == [*"abcdef"]
     assert await titles(scene, 0, 9, limit, EntryOrder.LATEST) == [*"fedcba"]
+
+
+@pytest.mark.parametrize("order", EntryOrder)
+@pytest.mark.parametrize("limit", [1, 9])
+async def test_those_of_a_feed_and_with_words_in_the_title_are_found(
+    scene: Scene, order: EntryOrder, limit: int
+) -> None:
+    feeds = [await scene.add_feed(name) for name in "ab"]
+    for feed in feeds:
+        await scene.publish(feed, "big news", "NEWS, so big", "news", when=at(1))
+    service, span = EntryReportService(scene.storage), (at(0), at(9))
+
+    async def found(wanted: CommittedFilter) -> list[tuple[str, str]]:
+        page = await service.committed(*span, limit=9, order=order, wanted=wanted)
+        return sorted((each.feed.url, each.title) for each in page.entries)
+
+    of_first = await found(CommittedFilter(feed_id=feeds[0].id))
+    assert {url for url, _ in of_first} == {feeds[0].url}
+    assert len(of_first) == 3
+    both = CommittedFilter(feed_id=feeds[1].id, words=("Big", "news"))
+    assert [title for _, title in await found(both)] == ["NEWS, so big", "big news"]
+    first = await service.committed(*span, limit=limit, order=order, wanted=both)
+    assert len(first.entries) == min(limit, 2)
+    assert await found(CommittedFilter(words=("bigger",))) == []
 
 
 async def test_one_that_was_committed_out_of_order_is_found(scene: Scene) -> None:

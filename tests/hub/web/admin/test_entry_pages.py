@@ -185,3 +185,16 @@ async def test_entries_are_listed_by_how_late_they_were(
     latest = await browser.open("/admin/entries?since=10min")
     titles = [[row[0] for row in rows(each)][-2:] for each in (by_delay, latest)]
     assert titles == [["late", "soon"], ["soon", "late"]]
+    path = f"/admin/entries?since=10min&feed={feed.id}&search=LATE"
+    found = await browser.open(path)
+    assert [row[0] for row in rows(found)][-1:] == ["late"]
+    assert (
+        f"feed={feed.id}&search=LATE" in read(found).xpath("//a[@rel='prev']/@href")[0]
+    )
+    for odd, said in (
+        ("feed=x", "Feed, by its number: "),
+        (f"search={'x' * 201}", "Words of the title: "),
+    ):
+        answer = await browser.open(f"/admin/entries?{odd}")
+        assert answer.status_code == 422
+        assert said in text_of(answer)
