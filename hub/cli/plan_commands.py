@@ -166,6 +166,8 @@ def _progress(plan: Document) -> str:
     parts = [f"{plan['done']:,} of {_counted(plan)}"]
     if plan["failed"]:
         parts.append(f"{plan['failed']:,} failed")
+    if plan.get("undelivered") is not None:  # a former hub does not say
+        parts.append(f"done means made due: {plan['undelivered']:,} not accepted yet")
     if plan["left_out"]:
         parts.append(f"{plan['left_out']:,} left out, no longer as they were")
     return ", ".join(parts)

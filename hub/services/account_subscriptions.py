@@ -443,7 +443,8 @@ class SubscriptionService:
             await deliveries.replay(found.id, after, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
-                "another delivery of the subscription is in flight; try again later"
+                "its callback is being sent something else at this moment; try again in"
+                " a second"
             ) from error
         return await deliveries.lag(found.id, SHOWN_LAG)
 

@@ -21,7 +21,9 @@ from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
     Attempt,
+    AttemptFilter,
     AttemptRange,
+    DeadLetter,
     EntryId,
     EntryRef,
     FeedId,
@@ -66,8 +68,9 @@ class EntryDelivery:
 class EntryReport:
     """An entry. ``records``: those that tell of it, the earliest first. ``poll``: the
     one that saw it. They are empty or None if the log or the history no longer has
-    them. ``deliveries``: those to the first subscribers of the feed; ``waiting``: those
-    subscribers that are retried and still lack the last of the records."""
+    them. ``deliveries``: those to the first subscribers of the feed; ``given_up``: what
+    these are not sent any more, unless somebody has it sent again; ``waiting``: those
+    that are retried and still lack the last of the records."""
 
     feed: StoredFeed
     id: EntryId
@@ -77,12 +80,18 @@ class EntryReport:
     records: tuple[Record, ...]
     poll: Poll | None
     deliveries: tuple[EntryDelivery, ...]
+    given_up: tuple[DeadLetter, ...]
     waiting: tuple[RetryingSubscription, ...]
     has_more_subscribers: bool
 
     @property
     def published(self) -> datetime | None:
         return self.entry.published or self.entry.updated
+
+    @property
+    def outcomes(self) -> list[EntryDelivery | DeadLetter]:
+        """Deliveries, and what was given up, in the order of time."""
+        return sorted([*self.deliveries, *self.given_up], key=_moment_of)
 
     @property
     def believed(self) -> datetime | None:
@@ -358,6 +367,7 @@ class EntryReportService:
             records=tuple(records),
             poll=await self._poll(feed_id, records),
             deliveries=tuple(await self._deliveries(records, subscriptions)),
+            given_up=tuple(await self._given_up(records, subscriptions)),
             waiting=tuple(await self._waiting(records, subscriptions)),
             has_more_subscribers=subscribers.next is not None,
         )
@@ -380,7 +390,7 @@ class EntryReportService:
         if not records:
             return []
         attempts = self._storage.deliveries.attempts
-        return [
+        found = [
             EntryDelivery(subscription=each, attempt=attempt)
             for each in subscriptions
             for record in records[:SHOWN_RECORDS]
@@ -389,6 +399,24 @@ class EntryReportService:
                     each.id, SHOWN_ATTEMPTS, AttemptRange(position=record.position)
                 )
             )
+        ]
+        return found
+
+    async def _given_up(
+        self, records: Sequence[Record], subscriptions: Sequence[Subscription]
+    ) -> list[DeadLetter]:
+        found = list[DeadLetter]()
+        for subscription in subscriptions:
+            found += await self._storage.deliveries.dead_letters(
+                after=0,
+                limit=SHOWN_ATTEMPTS,
+                wanted=AttemptFilter(subscription_id=subscription.id),
+            )
+        positions = [each.position for each in records]
+        return [
+            each
+            for each in found
+            if any(each.first <= position <= each.last for position in positions)
         ]
 
     async def _waiting(
@@ -401,6 +429,10 @@ class EntryReportService:
             for each in subscriptions
         ]
         return [each for each in retried if each and each.lacks(records[-1].position)]
+
+
+def _moment_of(outcome: EntryDelivery | DeadLetter) -> datetime:
+    return outcome.at if isinstance(outcome, DeadLetter) else outcome.attempt.at
 
 
 def _wanted(record: Record, since: datetime, until: datetime) -> Sequence[EntryRef]:

@@ -36,6 +36,8 @@ from storage.records import (
     PlannedItem,
     PlanProgress,
     PlanState,
+    SubscriptionFilter,
+    SubscriptionHealth,
 )
 
 LIFETIME: Final = timedelta(hours=1)
@@ -54,6 +56,7 @@ AT_ONCE: Final = 4
 """Targets that are acted upon at the same time, except for fetches."""
 RETRY_SECONDS: Final = 5.0
 """Seconds between tries while storage fails."""
+_LACKING: Final = (SubscriptionHealth.FAILING, SubscriptionHealth.SLOW)
 FAULT: Final = "an internal error; the log has details"
 
 log = structlog.get_logger()
@@ -139,6 +142,17 @@ class PlanService:
         if plan is None or account not in (None, plan.account.id):
             raise NotFound("plan", plan_id)
         return plan
+
+    async def undelivered(self, plan: BulkPlan) -> int | None:
+        """Of what a plan sends again, how much callbacks have not accepted by now; None
+        for other plans, and for one that was not confirmed."""
+        if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
+            return None
+        wanted = plan.wanted
+        if isinstance(wanted, SubscriptionFilter):
+            wanted = replace(wanted, health=wanted.health or _LACKING)
+            plan = replace(plan, wanted=wanted)
+        return await self._targets[plan.kind].count(plan, MOST_PLANNED)
 
     async def confirm(self, plan: BulkPlan) -> BulkPlan:
         """Begin to carry out a plan. Raises `Conflict`, also if it was confirmed

@@ -10,6 +10,17 @@ from storage.errors import NotFound, StorageBusy
 from storage.records import AccountId, DeadLetter, SubscriptionId
 
 
+class DeliveryUnderWay(Conflict):
+    """A dead letter is not sent while its callback is sent something else."""
+
+    def __init__(self, dead_letter: DeadLetter) -> None:
+        super().__init__(
+            "its callback is being sent something else at this moment; try again in"
+            " a second"
+        )
+        self.dead_letter = dead_letter
+
+
 class UndeliveredService:
     """Retries and discards undelivered records. With an ``account``, those of other
     accounts count as not found."""
@@ -46,14 +57,13 @@ class UndeliveredService:
         self, number: int, *, account: AccountId | None = None
     ) -> DeadLetter:
         """Deliver a dead letter after all, as far as the log still has it. Raises
-        `NotFound`, and `Conflict` while its subscription is sent something else."""
+        `NotFound`, and `DeliveryUnderWay` while its subscription is sent something
+        else."""
         found = await self._dead_letter(number, account)
         try:
             await self._deliveries.retry_dead_letter(number, self._clock.now())
         except StorageBusy as error:
-            raise Conflict(
-                "another delivery of the subscription is in flight; try again later"
-            ) from error
+            raise DeliveryUnderWay(found) from error
         return found
 
     async def discard(

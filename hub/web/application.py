@@ -289,6 +289,7 @@ def create_application(
             access,
             services.storage.deliveries,
             services.storage.subscription_selections,
+            services.storage.subscriptions,
             services.delivery_reports,
             services.undelivered,
             services.clock,

@@ -28,7 +28,7 @@ _REASONS = {
     "sy:updatePeriod": "it asks to be polled at most every {span} (sy:updatePeriod)",
     "fresh": "its server declared the answer fresh for {span} (max-age or Expires)",
     "retry after": "its server asks for no request within {span} (Retry-After)",
-    "backoff": "it is failing; the next try is within {span} ({note})",
+    "backoff": "it is failing, and is tried again after about {span} ({note})",
     "skip": "it asks not to be polled for another {span} (skipHours and skipDays)",
 }
 """Reasons by the term that decided. If none of these did, the price decided."""

@@ -45,7 +45,9 @@ def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
         doing = _catching_up(facts.subscription, facts.retrying, now)
         return f"{_slowness(facts)}{doing}"
     if facts.subscription.exhausted:
-        return "it was given up; each new record is tried once"
+        said = "it was given up; each new record is tried once"
+        kept = "; what was given up is kept as a dead letter, and can be sent again"
+        return said if facts.dead_letter is None else said + kept
     return "new records are being sent"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from hub.core.delivery.receiver_code import as_curl
 from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService, SentReport
-from hub.services.undelivered_records import UndeliveredService
+from hub.services.undelivered_records import DeliveryUnderWay, UndeliveredService
 from hub.web.admin.page_access import (
     Area,
     OperatorPages,
@@ -40,13 +40,21 @@ from hub.web.api.selection_input import (
 )
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
-from hub.web.request_input import path_id, query_choice
+from hub.web.request_input import LARGEST_ID, path_id, query_choice, query_number
 from protocols.http.request_stage import STAGE_WORDS
-from storage.contract import DeliveryStore, SubscriptionSelectionStore
+from storage.contract import (
+    DeliveryStore,
+    SubscriptionSelectionStore,
+    SubscriptionStore,
+)
 from storage.records import (
+    Attempt,
+    AttemptRange,
+    AttemptReason,
     DeadLetter,
     FailedAttempt,
     RetryingSubscription,
+    Subscription,
     SubscriptionCondition,
     SubscriptionId,
     TokenScope,
@@ -56,6 +64,9 @@ ROWS: Final = 50
 """Rows on a page of one outcome."""
 FEW_ROWS: Final = 10
 """Rows of each outcome on the page of all outcomes."""
+LOOKED_THROUGH: Final = 20
+"""Requests among which that of a dead letter is looked for."""
+_SENT_AGAIN: Final = frozenset({AttemptReason.SENT_AGAIN, AttemptReason.ASKED})
 MOST_COUNTED: Final = 1_000
 """Failed requests that are counted; the page says whether there are more."""
 
@@ -80,17 +91,29 @@ class TakenDeliveries:
     is_known: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterNotice:
+    """What was ``done`` to a dead letter. ``attempt``: the first request that it was
+    sent again by, once that is over."""
+
+    done: str
+    subscription: Subscription
+    attempt: Attempt | None
+
+
 class DeliveryPages(OperatorPages):
     def __init__(
         self,
         access: PageAccess,
         deliveries: DeliveryStore,
         selections: SubscriptionSelectionStore,
+        subscriptions: SubscriptionStore,
         reports: DeliveryReportService,
         undelivered: UndeliveredService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
+        self._subscriptions = subscriptions
         self._deliveries = deliveries
         self._selections = selections
         self._reports = reports
@@ -167,11 +190,29 @@ class DeliveryPages(OperatorPages):
             query={
                 name: value
                 for name, value in asked.query_params.items()
-                if name not in ("before", "done")
+                if name != "before" and name not in _OF_NOTICES
             },
             filter=filter_of(asked),
-            done=_DONE.get(asked.query_params.get("done", ""), ""),
+            notice=await self._notice(asked),
         )
+
+    async def _notice(self, asked: Request) -> DeadLetterNotice | None:
+        """What was done to a dead letter, and what came of it."""
+        done = asked.query_params.get("done", "")
+        whose = query_number(asked, "of", 0, LARGEST_ID)
+        if done not in ("due", "busy", "discarded") or not whose:
+            return None
+        subscription = await self._subscriptions.get(SubscriptionId(whose))
+        if subscription is None:
+            return None
+        attempt = None
+        if (since := _moment(asked.query_params.get("at", ""))) is not None:
+            attempts = await self._deliveries.attempts(
+                subscription.id, LOOKED_THROUGH, AttemptRange(since=since)
+            )
+            sent = [each for each in attempts if each.reason in _SENT_AGAIN]
+            attempt = sent[-1] if sent else None
+        return DeadLetterNotice(done=done, subscription=subscription, attempt=attempt)
 
     async def _conditions(
         self, retrying: Sequence[RetryingSubscription]
@@ -262,11 +303,16 @@ class DeliveryPages(OperatorPages):
         problems=(403, 404, 409, 429, 503),
     )
     async def retry(self, request: Request) -> Response:
-        dead_letter = await self._undelivered.retry_dead_letter(
-            path_id(request, "dead letter"),
-            account=own_account(request, TokenScope.SUBSCRIBE),
-        )
-        return _back(request, dead_letter, "due")
+        number = path_id(request, "dead letter")
+        account = own_account(request, TokenScope.SUBSCRIBE)
+        done = "due"
+        try:
+            dead_letter = await self._undelivered.retry_dead_letter(
+                number, account=account
+            )
+        except DeliveryUnderWay as busy:
+            dead_letter, done = busy.dead_letter, "busy"
+        return _back(request, dead_letter, done, self._clock.now())
 
     @in_both_areas(
         method="POST",
@@ -281,7 +327,15 @@ class DeliveryPages(OperatorPages):
             path_id(request, "dead letter"),
             account=own_account(request, TokenScope.UNSUBSCRIBE),
         )
-        return _back(request, dead_letter, "discarded")
+        return _back(request, dead_letter, "discarded", self._clock.now())
+
+
+def _moment(unix: str) -> datetime | None:
+    """A time of `_back`; None for anything else."""
+    try:
+        return datetime.fromtimestamp(float(unix), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _without_place(asked: Request) -> Request:
@@ -298,19 +352,21 @@ def _section(request: Request) -> str:
     return "Deliveries" if area_of(request) is Area.OPERATOR else "Subscriptions"
 
 
-def _back(request: Request, dead_letter: DeadLetter, done: str) -> Response:
-    """Redirect to the list of dead letters.
+def _back(
+    request: Request, dead_letter: DeadLetter, done: str, now: datetime
+) -> Response:
+    """Redirect to the list of dead letters, which says what came of it.
 
-    An account has that list on the page of the subscription.
+    An account has that list on the page of the subscription, which lists its requests.
     """
-    if area_of(request) is Area.OPERATOR:
-        return redirect(f"/admin/deliveries?done={done}")
     whose = dead_letter.subscription_id
-    done = "sent-again" if done == "due" else done
+    if area_of(request) is Area.OPERATOR:
+        at = f"&at={now.timestamp():.3f}" if done == "due" else ""
+        return redirect(f"/admin/deliveries?done={done}&of={whose}{at}")
+    done = _ON_PAGES_OF_SUBSCRIPTIONS.get(done, done)
     return redirect(f"/account/subscriptions/{whose}?done={done}")
 
 
-_DONE: Final[Mapping[str, str]] = {
-    "due": "The dead letter is sent now; it is listed here again if that fails.",
-    "discarded": "The dead letter was discarded: it is not sent any more.",
-}
+_ON_PAGES_OF_SUBSCRIPTIONS: Final[Mapping[str, str]] = {"due": "sent-again"}
+_OF_NOTICES: Final = frozenset({"done", "of", "at"})
+"""Parameters that say what was done, and to which subscription when."""

@@ -165,6 +165,7 @@ class PlanPages(OperatorPages):
             place=_PLACES[plan.kind],
             is_final=plan.action in _FINAL,
             effect=_EFFECTS.get((plan.kind, plan.action), ""),
+            undelivered=await self._plans.undelivered(plan),
         )
 
     @Operation(

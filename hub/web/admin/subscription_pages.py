@@ -406,7 +406,10 @@ _DONE: Final[Mapping[str, str]] = {
     " page to see how much waits still.",
     "rotated": "Deliveries are signed with the new secret from now on.",
     "ended": "The subscription has ended.",
-    "sent-again": "The dead letter is sent now; it is listed here again if that fails.",
+    "sent-again": "The dead letter is sent now: the newest request below says what came"
+    " of it. It is listed here again if it is given up again.",
+    "busy": "The callback is being sent something else at this moment, so the dead"
+    " letter is still here. Send it again in a second.",
     "discarded": "The dead letter was discarded: it is not sent any more.",
 }
 

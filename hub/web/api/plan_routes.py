@@ -148,7 +148,9 @@ class BulkPlanJson(JsonObject):
 
     ``count``: how many things were found when it was made; ``sample``: the first of
     them. ``done``, ``failed``: how many so far; ``failures``: the first that failed.
-    ``left_out``: how many were not found any more; null until the plan is done.
+    ``left_out``: how many were not found any more; null until the plan is done. For
+    ``retry``, ``done`` means made due: ``undelivered`` is how much of what the filter
+    finds is not accepted by now; null in lists, and for other actions.
     """
 
     id: int
@@ -167,10 +169,13 @@ class BulkPlanJson(JsonObject):
     done: int
     failed: int
     left_out: int | None
+    undelivered: int | None
     failures: list[PlannedItemJson]
 
     @classmethod
-    def of_plan(cls, plan: BulkPlan, state: PlanState) -> Self:
+    def of_plan(
+        cls, plan: BulkPlan, state: PlanState, undelivered: int | None = None
+    ) -> Self:
         progress = plan.progress
         is_done = state is PlanState.DONE
         left = max(0, plan.total - progress.done - progress.failed)
@@ -186,6 +191,7 @@ class BulkPlanJson(JsonObject):
             done=progress.done,
             failed=progress.failed,
             left_out=left if is_done else None,
+            undelivered=undelivered,
             failures=[PlannedItemJson.of(each) for each in progress.failures],
         )
 
@@ -291,7 +297,10 @@ class PlanRoutes(Routes):
         problems=(404,),
     )
     async def show(self, request: Request) -> Response:
-        return self._answer(await self._plan(request))
+        plan = await self._plan(request)
+        state = plan.state_at(self._clock.now())
+        undelivered = await self._plans.undelivered(plan)
+        return json_response(BulkPlanJson.of_plan(plan, state, undelivered))
 
     @ApiOperation(
         method="POST",

@@ -64,7 +64,7 @@ def explained(
         ),
         (
             {"code": 500, "failures": 3},
-            "it is failing; the next try is within ",
+            "it is failing, and is tried again after ",
         ),
         (
             {"code": 500, "failures": 1, "retry_after": NOW + timedelta(hours=8)},
@@ -181,7 +181,10 @@ def test_it_is_told_how_far_habits_are_believed() -> None:
     ("changes", "why"),
     [
         ({}, "its period is set to 5 min"),
-        ({"code": 500, "failures": 3}, "it is failing; the next try is within "),
+        (
+            {"code": 500, "failures": 3},
+            "it is failing, and is tried again after ",
+        ),
         (
             {"fresh_until": NOW + timedelta(hours=20)},
             "its server declared the answer fresh for 20 h",

@@ -69,6 +69,28 @@ async def test_what_was_taken_at_once_is_listed_with_how_many_took_it(
     assert (sent["topic"], sent["delivered"], sent["callbacks"]) == (feed.url, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("query", "link"),
+    [
+        (
+            "subscription=1&since=2026-01-01T00:00",
+            "/admin/subscriptions/1?outcome=delivered&since=2026-01-01T00%3A00#attempts",
+        ),
+        (
+            "host=subscriber.example",
+            "/admin/subscriptions?search=subscriber.example",
+        ),
+        ("status=5xx", "/admin/deliveries?outcome=delivered"),
+    ],
+)
+async def test_where_deliveries_of_one_callback_are_listed_is_a_link(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed, query: str, link: str
+) -> None:
+    await send(hub, feed)
+    page = read(await browser.open(f"{PAGE}?{query}"))
+    assert link in page.xpath("//section[@aria-labelledby='sent']//a/@href")
+
+
 async def test_a_callback_that_is_slow_each_time_is_listed_with_its_typical_time(
     hub: Hub, browser: OperatorBrowser, feed: StoredFeed
 ) -> None:

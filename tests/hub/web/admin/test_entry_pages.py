@@ -8,7 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.model import Link, Text
-from storage.records import EntryId, FeedId, Poll, PollOutcome, PollReason, RecordKind
+from storage.records import (
+    Attempt,
+    AttemptReason,
+    EntryId,
+    FeedId,
+    NewDeadLetter,
+    Poll,
+    PollOutcome,
+    PollReason,
+    RecordKind,
+)
 from tests.support.admin import ADMIN
 from tests.support.documents import an_entry
 from tests.support.operator_browser import (
@@ -77,6 +87,46 @@ async def test_its_stations_are_told_with_their_times(
         ["Committed", "7 min", "as a new entry, in record 1 of the log"],
         ["Delivered", "7 min 2 s", f"to {CALLBACK} : answered 200; that took 12 ms"],
     ]
+
+
+async def test_what_was_given_up_and_sent_again_is_told_in_the_order_of_time(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add_feed(browser)
+    scene = Scene(hub.storage)
+    feed = await hub.storage.feeds.get(feed_id)
+    assert feed is not None
+    late, other = [await scene.subscribe(feed, name) for name in ("late", "other")]
+    path = await commit(hub, feed_id)
+    (chunk,) = await scene.claim(hub.clock.now())
+    hub.clock.advance(2)
+    await scene.fail(chunk, other, when=hub.clock.now())
+    again = Attempt(
+        subscription_id=late.id,
+        position=chunk.record.position,
+        at=hub.clock.now() + timedelta(seconds=60),
+        status=204,
+        milliseconds=9,
+        reason=AttemptReason.SENT_AGAIN,
+    )
+    hub.clock.advance(2)
+    lost = NewDeadLetter(
+        subscription_id=late.id,
+        lease_id=0,
+        first=chunk.record.position,
+        last=chunk.record.position,
+        reason="tried too often",
+        at=hub.clock.now(),
+    )
+    await scene.flush(given_up=(lost,), attempts=(again,), when=hub.clock.now())
+
+    told = rows(await browser.open(path))[3:]
+
+    assert [row[0] for row in told] == [
+        *("Delivered", "Not delivered", "Given up", "Delivered", "Waits")
+    ]
+    assert "tried too often" in told[2][3]
+    assert "a dead letter, sent again as asked" in told[3][3]
 
 
 async def test_its_deliveries_are_found_by_its_record_and_who_waits_is_named(

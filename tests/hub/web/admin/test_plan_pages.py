@@ -180,6 +180,25 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
     assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
 
 
+async def test_done_means_made_due_where_something_is_sent_again(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    await scene.subscribe_retrying(await scene.add_feed("late"), "failing")
+    hub.clock.advance(60)
+    fields = {"filter": "", "kind": "deliveries", "action": "retry"}
+    token = await browser.form_token()
+    made = await browser.send(PLANS, form_token=token, which="all", **fields)
+    path = made.headers["location"]
+    await browser.send(f"{path}/confirm", form_token=token)
+    await work(hub)
+    shown = text_of(await browser.open(path))
+    assert "All is made due" in shown
+    assert "Made due1 of 1 Not accepted yet1" in shown
+    number = path.rpartition("/")[2]
+    answer = await browser.client.get(f"/api/plans/{number}", headers=ADMIN)
+    assert (answer.json()["done"], answer.json()["undelivered"]) == (1, 1)
+
+
 async def test_what_is_undelivered_is_sent_again_or_discarded_by_filter(
     hub: Hub, scene: Scene, browser: OperatorBrowser
 ) -> None:

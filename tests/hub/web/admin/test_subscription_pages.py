@@ -14,6 +14,7 @@ from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
 from protocols.websub.signatures import verify
 from storage.records import (
     Attempt,
+    AttemptReason,
     Format,
     NewDeadLetter,
     Position,
@@ -406,7 +407,58 @@ async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(
     assert "tried too often" in text_of(answer)
     assert "1 entry: for late" in text_of(answer)
     _, after = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
-    assert "The dead letter is sent now" in text_of(after)
+    assert "The dead letter is being sent to https://subscriber" in text_of(after)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (204, "", "has accepted the dead letter: it answered 204"),
+        (500, "answered 500", "has not accepted the dead letter: answered 500"),
+    ],
+)
+async def test_it_is_said_what_came_of_a_dead_letter_that_was_sent_again(
+    hub: Hub, browser: OperatorBrowser, status: int, error: str, said: str
+) -> None:
+    await give_up(hub)
+    page = await browser.open(PAGE)
+    assert read(page).xpath("//a[@href='#dead-letters']")
+    assert "what was given up is kept as a dead letter" in text_of(page)
+    answer, _ = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
+    again = Attempt(
+        subscription_id=SubscriptionId(1),
+        position=Position(1),
+        at=hub.clock.now(),
+        status=status,
+        milliseconds=9,
+        error=error,
+        reason=AttemptReason.SENT_AGAIN,
+    )
+    await Scene(hub.storage).flush(attempts=(again,))
+    assert said in text_of(await browser.open(answer.headers["location"]))
+
+
+async def test_a_dead_letter_is_not_sent_while_something_else_is_and_that_is_said(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await give_up(hub)
+    scene = Scene(hub.storage)
+    feed = await hub.storage.feeds.find("https://a.example/feed")
+    assert feed is not None
+    await scene.publish(feed, "next")
+    await scene.claim(hub.clock.now())
+    _, after = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
+    assert "is being sent something else at this moment" in text_of(after)
+    assert "1 entry: for late" in text_of(after)
+
+
+async def test_a_time_before_it_was_subscribed_is_said_to_be_one(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.subscribe(await scene.add_feed())
+    shown = await browser.open(f"{PAGE}?until=2025-12-31T23:00Z")
+    assert "It was not subscribed then, but at" in text_of(shown)
 
 
 async def test_what_was_given_up_can_be_discarded(
