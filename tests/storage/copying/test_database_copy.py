@@ -278,7 +278,7 @@ async def test_a_lost_connection_breaks_a_copy_off_and_it_goes_on(
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
 
-    with pytest.raises(StorageError, match="write failed|not be read") as raised:
+    with pytest.raises(StorageError, match=r"write failed|not be read") as raised:
         await copy(filled, location, cut)
     await copy(filled, location)
     back = tmp_path / "back.db"
