@@ -158,7 +158,7 @@ def _sentence(timeline: FeedTimeline, seconds: float) -> str:
     )
     firsts = [each for each in timeline.polls if each.outcome is PollOutcome.FIRST]
     if firsts and firsts[0].entries:
-        words += f", besides {firsts[0].entries:,} that were there at the first poll"
+        words += f", besides what the first poll found ({firsts[0].entries:,})"
     if delays := _delays(timeline):
         dated = len(delays)
         of = "" if dated == posts else f"of the {dated} with a believable date "

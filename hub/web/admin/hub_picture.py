@@ -82,7 +82,7 @@ ENTRIES_COUNTED: Final[Mapping[DelayName, str]] = {
     DelayName.PUBLICATION_TO_COMMIT: "entries with a believable date",
     DelayName.COMMIT_TO_DELIVERY: "entries",
 }
-UNDATED: Final = " About {:,} more had no believable date."
+UNDATED: Final = " Without a believable date: about {:,} more."
 NOT_KEPT: Final = (
     " The hub was started in it: what was measured in the last ten seconds before it"
     " was killed is not kept."

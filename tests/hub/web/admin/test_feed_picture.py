@@ -83,8 +83,8 @@ def test_a_sentence_has_the_numbers_of_the_picture() -> None:
     first = replace(shown().polls[0], outcome=PollOutcome.FIRST, entries=20)
     drawn = draw_timeline(timeline([first], (), NOW))
     assert drawn.sentence == (
-        "1 poll and 0 new entries in the last 2 h, besides 20 that were there at the"
-        " first poll."
+        "1 poll and 0 new entries in the last 2 h, besides what the first poll found"
+        " (20)."
     )
     assert draw_timeline(shown()).sentence == (
         "2 polls and 0 new entries in the last 2 h."
