@@ -242,8 +242,7 @@ class FirstDeliveries:
         subscription = member.first.subscription
         if reply.verdict is Verdict.DELIVERED:
             self._freshness.deliver(member.first.position, self._clock.monotonic)
-            outcome = delivered(member.first, reply, at=self._clock.now())
-            self._write(member.chunk, outcome)
+            self._write(member.chunk, delivered(member.first, reply))
             if subscription.exhausted:
                 self._events.recovered(subscription)
             return

@@ -307,12 +307,13 @@ class Poster:
         ignored". A fault of the hub itself counts as a failure like the callback's, and
         affects no other delivery.
         """
+        begun = self._clock.unix()
         delivery = delivery_of(
             subscription,
             document,
             self._counter.take(subscription.account),
             id=notification_id(self.epoch, position, subscription.id),
-            at=int(self._clock.unix()),
+            at=int(begun),
             hub_url=self._hub_url,
             retries=failures,
             missed=missed,
@@ -333,10 +334,10 @@ class Poster:
             answer = await self._slow_requests.send(
                 request, visit.take_long, is_doubtful=is_doubtful
             )
-            reply = self._reply(answer, visit)
+            reply = self._reply(answer, visit, begun)
         except NetworkError as error:
             elapsed = self._clock.monotonic() - started
-            reply = _unusable(error, round(elapsed * 1000), visit)
+            reply = _unusable(error, round(elapsed * 1000), visit, begun)
         except Exception:
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
@@ -354,10 +355,10 @@ class Poster:
             span.end(reply)
         return reply
 
-    def _reply(self, answer: Answer, visit: _Visit) -> CallbackResponse:
+    def _reply(self, answer: Answer, visit: _Visit, begun: float) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds
         if verdict(status) is Verdict.DELIVERED:
-            return CallbackResponse(status=status, milliseconds=milliseconds)
+            return _taken(status, milliseconds, begun)
         retry_after = None
         if status in (429, 503):
             header = answer.headers.get("Retry-After", "")
@@ -371,13 +372,23 @@ class Poster:
         )
 
 
+def _taken(status: int, milliseconds: int, begun: float) -> CallbackResponse:
+    """The response of a callback that took a delivery ``begun`` then, in Unix seconds:
+    to read the clock once more would cost more than all else that is kept of it."""
+    return CallbackResponse(
+        status=status,
+        milliseconds=milliseconds,
+        at=int(begun * 1_000) + milliseconds,
+    )
+
+
 def _unusable(
-    error: NetworkError, milliseconds: int, visit: _Visit
+    error: NetworkError, milliseconds: int, visit: _Visit, begun: float
 ) -> CallbackResponse:
     """The response to an answer that broke off: it is a success if its status came and
     is one."""
     if verdict(error.status) is Verdict.DELIVERED:
-        return CallbackResponse(status=error.status, milliseconds=milliseconds)
+        return _taken(error.status, milliseconds, begun)
     reason = error.reason[:LONGEST_ERROR]
     return CallbackResponse(
         status=error.status,

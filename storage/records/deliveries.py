@@ -241,7 +241,8 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     It answered with a 2xx, or a retry, a dead letter or its ending in the same flush
     takes over. ``status`` and ``milliseconds`` are those of the attempt; both 0 if none
-    was made. ``at``: when a delivery was over; None: nothing was delivered.
+    was made. ``at``: when a delivery was over, in Unix milliseconds; 0: nothing was
+    delivered.
     """
 
     chunk_id: int
@@ -249,7 +250,7 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     index: int
     status: int
     milliseconds: int
-    at: datetime | None = None
+    at: int = 0
 
 
 class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,10 +41,10 @@ _TIME: Final = struct.Struct(">I")
 _HALF: Final = 1 << 31
 
 
-def pack_answer_time(at: datetime | None) -> bytes:
+def pack_answer_time(at: int) -> bytes:
     """Pack when a member's delivery was over, as the last 32 bits of its milliseconds;
     0 if that is not known."""
-    return _TIME.pack(0 if at is None else to_milliseconds(at) & 0xFFFFFFFF or 1)
+    return _TIME.pack((at & 0xFFFFFFFF or 1) if at else 0)
 
 
 def answer_time(settled: int, times: bytes | None, index: int) -> int | None:

@@ -176,7 +176,7 @@ _PENDING_STATUS = 0xFFFF
 _LONGEST = 0xFFFF
 PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
 """The outcome of a member that is not acknowledged yet."""
-NO_ATTEMPT = _OUTCOME.pack(0, 0), pack_answer_time(None)
+NO_ATTEMPT = _OUTCOME.pack(0, 0), pack_answer_time(0)
 """The outcome and the time of a member that needs nothing more."""
 
 ATTEMPT = (

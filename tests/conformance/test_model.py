@@ -55,6 +55,7 @@ from storage.records import (
     Updates,
     WorkKind,
 )
+from storage.sqlite.columns import to_milliseconds
 from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
@@ -408,7 +409,7 @@ class Comparison(RuleBasedStateMachine):
             index=index,
             status=200 if fate in ("ok", "ahead") else 500,
             milliseconds=70_000,
-            at=self._now - timedelta(seconds=1) if fate == "ok" else None,
+            at=to_milliseconds(self._now) - 1_000 if fate == "ok" else 0,
         )
         flush = replace(flush, outcomes=(*flush.outcomes, outcome))
         if fate == "late":

@@ -36,6 +36,7 @@ from storage.records import (
     StoredFeed,
     Subscription,
 )
+from storage.sqlite.columns import to_milliseconds
 from storage.subscription_filter import DOCUMENT_KINDS
 from tests.support.documents import an_entry
 
@@ -213,7 +214,7 @@ def outcome_of(
         index=index,
         status=status,
         milliseconds=12,
-        at=when,
+        at=to_milliseconds(when) if when else 0,
     )
 
 

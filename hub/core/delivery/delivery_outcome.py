@@ -42,10 +42,12 @@ def verdict(status: int) -> Verdict:
 
 
 class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The end of one request. ``status`` 0: no answer, then ``error`` says why."""
+    """The end of one request. ``status`` 0: no answer, then ``error`` says why.
+    ``at``: when a delivery was over, in Unix milliseconds."""
 
     status: int
     milliseconds: int
+    at: int = 0
     error: str = ""  # for people; "" after a 2xx
     retry_after: float | None = None  # seconds, of a 429 or 503
     details: AttemptDetails | None = None  # of a failure

@@ -65,9 +65,7 @@ class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             is_ahead=brought > own,
         )
 
-    def over(
-        self, status: int = 0, milliseconds: int = 0, at: datetime | None = None
-    ) -> ChunkOutcome:
+    def over(self, status: int = 0, milliseconds: int = 0, at: int = 0) -> ChunkOutcome:
         return ChunkOutcome(
             chunk_id=self.chunk_id,
             lease_id=self.lease_id,
@@ -91,12 +89,10 @@ def nothing_to_send(first: FirstDelivery) -> DeliveryOutcome:
     return DeliveryOutcome(outcome=first.over())
 
 
-def delivered(
-    first: FirstDelivery, reply: CallbackResponse, *, at: datetime
-) -> DeliveryOutcome:
+def delivered(first: FirstDelivery, reply: CallbackResponse) -> DeliveryOutcome:
     subscription = first.subscription
     return DeliveryOutcome(
-        outcome=first.over(reply.status, reply.milliseconds, at),
+        outcome=first.over(reply.status, reply.milliseconds, reply.at),
         recovered=subscription.id if subscription.exhausted else None,
         advanced=(subscription.id, first.position) if first.is_ahead else None,
     )

@@ -148,7 +148,7 @@ class Course:
             reply = self._reply(subscription.id, first.position, document.body)
             now = at(self._now)
             if reply is OK:
-                await self._write(delivered(first, reply, at=now))
+                await self._write(delivered(first, reply))
             else:
                 await self._write(refused(first, reply, at=now, jitter=0.5))
 

@@ -67,8 +67,10 @@ class Scene:
 
 async def test_a_request_says_what_it_is_and_where_from() -> None:
     callback = FakeNetwork()
-    reply = await Scene(callback).post(secret="s3cret")
-    assert reply == CallbackResponse(status=200, milliseconds=7)
+    scene = Scene(callback)
+    reply = await scene.post(secret="s3cret")
+    over = int(scene.clock.unix() * 1_000) + 7
+    assert reply == CallbackResponse(status=200, milliseconds=7, at=over)
     (request,) = callback.requests
     assert (request.method, request.body) == ("POST", DOCUMENT.body)
     assert request.purpose is Purpose.CALLBACK

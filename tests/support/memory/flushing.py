@@ -22,6 +22,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from storage.sqlite.columns import from_milliseconds
 
 from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
@@ -104,8 +105,9 @@ class Flushing:
         chunk.at = self._at
         milliseconds_kept = min(outcome.milliseconds, 0xFFFF)
         chunk.outcomes[outcome.index] = (outcome.status, milliseconds_kept)
-        if outcome.at is not None:
-            chunk.times[outcome.index] = min(self._at, milliseconds(outcome.at))
+        if outcome.at:
+            answered = from_milliseconds(outcome.at)
+            chunk.times[outcome.index] = min(self._at, answered)
         finish_if_done(chunk, self._state)
 
     def _open(self, opened: RetryOpened) -> None:
