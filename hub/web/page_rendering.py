@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
@@ -148,6 +148,12 @@ def asset_url(name: str) -> str:
     return f"/assets/{_hashed(name)}"
 
 
+def inner_text(text: str) -> Markup:
+    """Text as it may stand within an element, where quotes are shorter as they are."""
+    kept = str(escape(text)).replace("&#34;", '"').replace("&#39;", "'")
+    return Markup(kept)  # noqa: S704 - escaped but for quotes
+
+
 @lru_cache(maxsize=4_096)
 def time_text(at: datetime) -> str:
     """The exact time in UTC, shown when the pointer hovers over a time."""
@@ -221,6 +227,7 @@ def _environment() -> Environment:
         rate=rate_text,
         figures=figures_text,
         exact=time_text,
+        inner_text=inner_text,
         json=json.dumps,
         with_literals=with_literals,
         with_times=with_times,
