@@ -117,7 +117,7 @@ class PostgresPushes:
         self, feed_id: FeedId, due: datetime | None, *, lease_id: int
     ) -> bool:
         return await self._step(
-            feed_id, lease_id, "postpone_push(%s, %s)", (feed_id, due)
+            feed_id, lease_id, "put_off_push(%s, %s)", (feed_id, due)
         )
 
     async def switch(self, *, is_on: bool) -> None:

@@ -246,6 +246,18 @@ async def test_a_hint_stays_until_a_later_fetch_has_heeded_it(
     assert await hinted() == START
 
 
+async def test_one_that_is_confirmed_is_due_when_it_was_postponed_to(
+    storage: Storage,
+) -> None:
+    feed = await an_offer(storage)
+    await storage.pushes.confirm(await ask(storage, feed), START + 9 * DAY)
+    async with held_push(storage, feed.id) as lease_id:
+        await storage.pushes.postpone(feed.id, START + MINUTE, lease_id=lease_id)
+
+    assert await storage.pushes.due(START, limit=9) == []
+    assert await due(storage) == [feed.id]
+
+
 async def test_a_feed_that_offers_nothing_any_more_is_forgotten_with_its_hub(
     storage: Storage,
 ) -> None:

@@ -58,9 +58,9 @@ UPDATE pushes SET due = 0, until = (SELECT max(until) FROM push_callbacks
     WHERE feed_id = feed AND state = 'active') WHERE feed_id = feed;
 $$;
 
-CREATE OR REPLACE FUNCTION postpone_push(feed bigint, until bigint) RETURNS void
+CREATE OR REPLACE FUNCTION put_off_push(feed bigint, given_due bigint) RETURNS void
 LANGUAGE sql AS $$
-UPDATE pushes SET due = until WHERE feed_id = feed;
+UPDATE pushes SET due = given_due WHERE feed_id = feed;
 $$;
 
 CREATE OR REPLACE FUNCTION ask_hub(
