@@ -328,7 +328,7 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
         say_json(found)
         return
     if not found["callbacks"]:
-        say("every callback has answered within 100 ms since the start of the hub")
+        say("no request since the start of the hub took more than 100 ms")
         return
     print_table(
         ("SUBSCRIPTION", "MEDIAN MS", "SLOWEST MS", "REQUESTS", "FAILED", "CALLBACK"),
