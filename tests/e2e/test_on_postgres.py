@@ -86,6 +86,7 @@ async def test_no_entry_is_lost_when_the_server_fails_and_the_hub_is_killed(
     topic = quote(stage.publisher.url(feed), safe="")
     stream = f"ws://127.0.0.1:{stage.hub.port}/stream?topic={topic}"
     async with connect(stream) as client:
+        assert json.loads(await client.recv())["type"] == "subscribed"
         await publish(stage, feed_id, feed)
         await asyncio.to_thread(server.restart)
         await publish(stage, feed_id, feed)
