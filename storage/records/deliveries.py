@@ -277,15 +277,16 @@ class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):
 class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for a leased retry; ignored unless the lease is still ours.
 
-    ``position`` is where the retry now stands. ``release`` gives the lease up (next try
-    at ``next_try``); otherwise the lease lasts for as long as ``next_try`` is after the
-    flush, counted by the engine's clock. ``finished`` asks to close the retry: done
-    only if no record of its feed that the subscription would get lies above
-    ``position``, and then ``from_position`` becomes ``position``.
+    ``position`` is where the retry now stands. ``release`` gives the lease up;
+    otherwise it lasts for as long as ``due`` is after the flush, counted by the
+    engine's clock. ``finished`` asks to close the retry: done only if no record of its
+    feed that the subscription would get lies above ``position``, and then
+    ``from_position`` becomes ``position``.
 
-    From ``news_from`` on, a new record that the subscription would get makes the retry
-    due at once, with ``next_try`` unchanged; None: not before ``next_try``. ``due`` is
-    given if such a try is postponed, to a time before ``next_try``.
+    ``next_try`` is the schedule's. ``due`` is given if the next try is to be made, or
+    the lease ends, at another time; None: at ``next_try``. From ``news_from`` on, a new
+    record that the subscription would get makes the retry due at once, with
+    ``next_try`` unchanged; None: not before ``next_try``.
     """
 
     subscription_id: SubscriptionId

@@ -52,12 +52,17 @@ class SqliteMembership:
 
 
 def _join(connection: sqlite3.Connection) -> int:
-    """Begin the next incarnation; what is leased or claimed becomes due at once."""
+    """Begin the next incarnation; what is leased or claimed becomes due at once.
+
+    The schedule of a retry stays: a try ahead of it is still not counted. One that has
+    not failed at its record has none, and its next try is the first.
+    """
     connection.execute("DELETE FROM claims")
     connection.execute("UPDATE chunks SET lease_id = 0, due = 0")
     connection.execute(
         "UPDATE stragglers SET lease_id = 0, due = min(next_try, failing_since),"
-        " next_try = min(next_try, failing_since) WHERE lease_id <> 0"
+        " next_try = iif(attempts, next_try, min(next_try, failing_since))"
+        " WHERE lease_id <> 0"
     )
     ((incarnation,),) = connection.execute(
         "UPDATE meta SET incarnation = incarnation + 1 RETURNING incarnation"

@@ -388,6 +388,25 @@ async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
     assert flushed.lost == {late.id}
 
 
+@pytest.mark.parametrize(("attempts", "scheduled"), [(2, at(99)), (0, START)])
+async def test_voiding_leases_leaves_the_schedule_of_what_has_failed(
+    scene: Scene, attempts: int, scheduled: datetime
+) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    (claimed,) = await scene.claim_retrying(at(5))
+    announced = moved(
+        claimed, 0, attempts=attempts, next_try=at(99), due=at(66), last_status=500
+    )
+    await scene.flush(when=at(6), moved=(announced,))
+    assert await scene.claim_retrying(at(65)) == [], "the lease goes on"
+
+    for lease_id in (2, 3):
+        await scene.storage.membership.join(NODE)
+        (again,) = await scene.claim_retrying(at(7), lease_id=lease_id)
+        assert (again.subscription.id, again.attempts) == (late.id, attempts)
+        assert again.next_try == scheduled
+
+
 async def test_retrying_makes_it_due_now_and_leaves_its_schedule(scene: Scene) -> None:
     late = await scene.subscribe_retrying(await scene.add_feed())
     scheduled = (await open_one(scene, late)).next_try

@@ -121,7 +121,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:
-        """The row to store: the position stays, and the lease goes on until then."""
+        """The row to store: the position stays, and the next try is then."""
         return RetryMoved(
             subscription_id=self.subscription.id,
             lease_id=self.lease_id,
@@ -132,6 +132,10 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             last_error=self.last_error,
             tried_to=self.tried_to,
         )
+
+    def held(self, until: datetime) -> RetryMoved:
+        """The row to store while the lease goes on until then; the schedule stays."""
+        return replace(self.moved(self.scheduled or until), due=until)
 
 
 def progressed(
@@ -153,7 +157,7 @@ def progressed(
 
 def announced(catch_up: CatchUpProgress, *, until: datetime) -> DeliveryOutcome:
     """The outcome before a request up to ``tried_to`` is made."""
-    return DeliveryOutcome(moved=catch_up.moved(until))
+    return DeliveryOutcome(moved=catch_up.held(until))
 
 
 def finished(
@@ -161,7 +165,7 @@ def finished(
 ) -> DeliveryOutcome:
     """The outcome when nothing is left to send up to ``last``; closed unless more came
     meanwhile."""
-    moved = replace(catch_up.moved(until), position=last, finished=True)
+    moved = replace(catch_up.held(until), position=last, finished=True)
     return DeliveryOutcome(moved=moved)
 
 

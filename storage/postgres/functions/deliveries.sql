@@ -398,7 +398,7 @@ BEGIN
         missed_last = CASE WHEN NOT (given > position AND is_told) THEN missed_last END,
         attempts = (moved ->> 'attempts')::bigint,
         next_try = (moved ->> 'next_try')::bigint, due = (moved ->> 'due')::bigint,
-        leased_until = lease_time(now) + (moved ->> 'next_try')::bigint - now,
+        leased_until = lease_time(now) + (moved ->> 'due')::bigint - now,
         news_from = (moved ->> 'news_from')::bigint,
         last_status = (moved ->> 'last_status')::bigint,
         last_error = moved ->> 'last_error', tried_to = (moved ->> 'tried_to')::bigint,

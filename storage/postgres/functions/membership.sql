@@ -31,12 +31,14 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
--- Make everything due at once that no member holds.
+-- Make everything due at once that no member holds. The schedule of a retry stays: a try
+-- ahead of it is still not counted. One that has not failed at its record has none, and
+-- its next try is the first.
 DELETE FROM claims WHERE incarnation NOT IN (SELECT incarnation FROM nodes);
 UPDATE chunks SET lease_id = 0, due = 0, incarnation = 0
     WHERE incarnation NOT IN (SELECT incarnation FROM nodes);
 UPDATE retries SET lease_id = 0, incarnation = 0, due = least(next_try, failing_since),
-    next_try = least(next_try, failing_since)
+    next_try = CASE attempts WHEN 0 THEN least(next_try, failing_since) ELSE next_try END
     WHERE lease_id <> 0 AND incarnation NOT IN (SELECT incarnation FROM nodes);
 $$;
 

@@ -27,8 +27,9 @@ class MemoryMembership:
         for each in self._state.retries.values():
             if each.stored.lease_id:
                 at_once = min(each.stored.next_try, each.stored.failing_since)
+                next_try = each.stored.next_try if each.stored.attempts else at_once
                 each.due = at_once
-                each.stored = replace(each.stored, lease_id=0, next_try=at_once)
+                each.stored = replace(each.stored, lease_id=0, next_try=next_try)
         self._node = node
         self._incarnation += 1
         return NodeTerm(name=node.name, incarnation=self._incarnation)

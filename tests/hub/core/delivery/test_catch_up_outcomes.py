@@ -168,6 +168,17 @@ def test_it_asks_to_be_closed_at_the_end() -> None:
     assert (moved.position, moved.finished, moved.release) == (30, True, False)
 
 
+def test_a_request_under_way_leaves_the_schedule() -> None:
+    scheduled = UNTIL + timedelta(minutes=9)
+    here = replace(HERE, scheduled=scheduled)
+    for outcome in (
+        announced(here, until=UNTIL),
+        finished(here, Position(30), until=UNTIL),
+    ):
+        assert outcome.moved is not None
+        assert (outcome.moved.next_try, outcome.moved.due) == (scheduled, UNTIL)
+
+
 def test_what_was_tried_stays_the_same_until_a_2xx() -> None:
     failed = hold_up(HERE)
     assert failed is not None
