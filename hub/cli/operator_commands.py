@@ -365,6 +365,11 @@ def undelivered_options(command: Command) -> Command:
         json_option(),
         plan_options,
         delivery_selection,
+        click.option(
+            "--outcome",
+            type=click.Choice(["given-up", "retried"]),
+            help="Only dead letters (given-up), or only retrying subscriptions.",
+        ),
         renamed_option(
             "--dead-letter",
             former="--dead",

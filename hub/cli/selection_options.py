@@ -61,7 +61,7 @@ _FEEDS: Final = (
         " or track (track queries)",
         "URL or title",
     ),
-    click.option("--host", help="Only feeds at this host."),
+    click.option("--host", help="Only feeds at this host, without a port."),
     click.option(
         "--format",
         help="Only feeds of this format: rss, rdf, atom, jsonfeed, creator, openfeeder,"
@@ -95,7 +95,9 @@ delivery_selection = _given(
         "--status",
         help="Failed requests with this status: 404, 5xx, or none (no answer).",
     ),
-    click.option("--host", help="Failed requests to callbacks at this host."),
+    click.option(
+        "--host", help="Failed requests to callbacks at this host, without a port."
+    ),
     click.option("--topic", help="Failed requests of subscriptions to this topic."),
     click.option(
         "--since",

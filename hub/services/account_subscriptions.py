@@ -403,6 +403,7 @@ class SubscriptionService:
             lag=await deliveries.lag(whose, SHOWN_LAG),
             dead_letter=dead_letters[-1] if dead_letters else None,
             took=attempts[0].milliseconds / 1_000 if attempts else None,
+            is_refused=bool(attempts and attempts[0].error),
         )
         return SubscriptionReport(
             subscription=found,

@@ -27,6 +27,7 @@ from storage.records import (
     KIND_OF_FILTER,
     Account,
     AccountId,
+    AttemptFilter,
     BulkPlan,
     ListPlace,
     PlanAction,
@@ -152,6 +153,8 @@ class PlanService:
         if isinstance(wanted, SubscriptionFilter):
             wanted = replace(wanted, health=wanted.health or _LACKING)
             plan = replace(plan, wanted=wanted)
+        if isinstance(wanted, AttemptFilter):  # a dead letter that is sent is retried
+            plan = replace(plan, wanted=replace(wanted, outcome=None))
         return await self._targets[plan.kind].count(plan, MOST_PLANNED)
 
     async def confirm(self, plan: BulkPlan) -> BulkPlan:

@@ -100,7 +100,7 @@ class DeliveryStore(Protocol):
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
         """Retrying subscriptions, by id. With a filter: only those for whose missing
-        deliveries it finds a failed request."""
+        deliveries it finds a failed request; none if its outcome is another one."""
         ...
 
     async def retrying_subscription(

@@ -38,6 +38,7 @@ from storage.records import (
     RetryOpened,
     SentChunk,
     SubscriptionId,
+    UndeliveredOutcome,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
@@ -678,12 +679,16 @@ def _among_retrying(
     wanted: AttemptFilter, has_few: bool
 ) -> tuple[str, dict[str, object]]:
     """SQL for the wanted rows of retries, as ``u``, and its values."""
+    if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
+        return "(SELECT * FROM retries WHERE FALSE) u", _failures(wanted)[1]
     told_of = "a.position > g.position"
     return _among("retries", "subscription_id", told_of, wanted, has_few)
 
 
 def _among_dead(wanted: AttemptFilter, has_few: bool) -> tuple[str, dict[str, object]]:
     """SQL for the wanted rows of dead letters, as ``u``, and its values."""
+    if wanted.outcome is UndeliveredOutcome.RETRIED:
+        return "(SELECT * FROM dead_letters WHERE FALSE) u", _failures(wanted)[1]
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead_letters", "id", told_of, wanted, has_few)
 
@@ -697,7 +702,9 @@ def _among(
     row is checked, which finds a matching attempt soon.
     """
     condition, values = _failures(wanted)
-    if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
+    if wanted == AttemptFilter(
+        subscription_id=wanted.subscription_id, outcome=wanted.outcome
+    ):
         is_wanted = "subscription_id = %(subscription)s" if values else "TRUE"
     elif has_few:
         is_wanted = (

@@ -58,6 +58,7 @@ from storage.records.deliveries import (
     RetryOpened,
     SentChunk,
     SentRequest,
+    UndeliveredOutcome,
 )
 from storage.records.events import CONFIRMED_FAILURES, OperationalEvent
 from storage.records.feeds import (
@@ -429,6 +430,7 @@ __all__ = [
     "TokenScope",
     "TrackMatch",
     "TrackQuery",
+    "UndeliveredOutcome",
     "Updates",
     "Validators",
     "Verification",

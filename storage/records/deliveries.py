@@ -178,12 +178,18 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     is_exact: bool = True
 
 
+class UndeliveredOutcome(StrEnum):
+    GIVEN_UP = "given-up"  # a dead letter
+    RETRIED = "retried"
+
+
 class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which failures are wanted; what is not given does not matter.
 
     ``statuses``: the first and the last of a range; 0 is no answer. ``host``: the
     callback's, at the time of the request; ``topic`` in any spelling; ``since`` is
-    inclusive, ``until`` exclusive.
+    inclusive, ``until`` exclusive. ``outcome``: what became of deliveries; lists of
+    attempts ignore it.
     """
 
     statuses: tuple[int, int] | None = None
@@ -192,6 +198,7 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     subscription_id: SubscriptionId | None = None
+    outcome: UndeliveredOutcome | None = None
 
 
 class SentChunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from storage.records import (
     RetryingSubscription,
     SentChunk,
     SubscriptionId,
+    UndeliveredOutcome,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
@@ -71,11 +72,13 @@ from storage.subscription_filter import wanted_news
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
     """SQL for a condition on attempts ``a``, and its values. ``of_subscription_alone``:
-    it selects the attempts of one subscription, or all, by nothing else."""
+    it selects the attempts of one subscription, or all, by nothing else. ``outcome``:
+    the only one that is wanted."""
 
     condition: str
     values: dict[str, int | str]
     of_subscription_alone: bool
+    outcome: UndeliveredOutcome | None
 
 
 class SqliteDeliveries:
@@ -314,7 +317,10 @@ class SqliteDeliveries:
             condition=condition,
             values=values,
             of_subscription_alone=wanted
-            == AttemptFilter(subscription_id=wanted.subscription_id),
+            == AttemptFilter(
+                subscription_id=wanted.subscription_id, outcome=wanted.outcome
+            ),
+            outcome=wanted.outcome,
         )
 
     async def sent_chunks(
@@ -524,12 +530,16 @@ def _among_retrying(
     failures: _Failures, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
     """SQL for the wanted rows of retries, as ``u``, and its values."""
+    if failures.outcome is UndeliveredOutcome.GIVEN_UP:
+        return "(SELECT * FROM stragglers WHERE FALSE) u", failures.values
     told_of = "a.position > g.position"
     return _among("stragglers", "subscription_id", told_of, failures, has_few)
 
 
 def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
     """SQL for the wanted rows of dead letters, as ``u``, and its values."""
+    if failures.outcome is UndeliveredOutcome.RETRIED:
+        return "(SELECT * FROM dead WHERE FALSE) u", failures.values
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead", "id", told_of, failures, has_few)
 

@@ -27,6 +27,7 @@ from storage.records import (
     SubscriptionFilter,
     SubscriptionHealth,
     SubscriptionId,
+    UndeliveredOutcome,
 )
 from tests.support.storage_scene import START, Scene, at
 
@@ -89,6 +90,7 @@ async def ids(scene: Scene) -> list[int]:
             host="you.example",
             since=at(2),
             subscription_id=SubscriptionId(3),
+            outcome=UndeliveredOutcome.RETRIED,
         ),
     ],
 )

@@ -18,6 +18,7 @@ from storage.records import (
     Subscription,
     SubscriptionHealth,
     SubscriptionId,
+    UndeliveredOutcome,
 )
 from tests.support.failures import details, failed
 from tests.support.storage_scene import LEASE, START, Scene, all_of, at
@@ -89,6 +90,18 @@ FOUND: Final[Sequence[tuple[AttemptFilter, str, str]]] = (
     (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
     (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
     (AttemptFilter(subscription_id=SubscriptionId(9)), "", ""),
+    (AttemptFilter(outcome=UndeliveredOutcome.RETRIED), "ab", ""),
+    (AttemptFilter(outcome=UndeliveredOutcome.GIVEN_UP), "", "c"),
+    (
+        AttemptFilter(statuses=(500, 599), outcome=UndeliveredOutcome.RETRIED),
+        "ab",
+        "",
+    ),
+    (
+        AttemptFilter(statuses=(500, 599), outcome=UndeliveredOutcome.GIVEN_UP),
+        "",
+        "c",
+    ),
 )
 
 

@@ -180,7 +180,7 @@ def subscription_document(**changes: Any) -> dict[str, Any]:
             "reason": "",
             "last_milliseconds": None,
         },
-        "explanation": "everything is delivered",
+        "explanation": "nothing waits to be delivered",
         "advice": [],
         "lag": {"records": 0, "has_more": False, "seconds": 0.0},
         "lease_end": None,

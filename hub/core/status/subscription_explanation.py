@@ -20,7 +20,7 @@ from storage.records import (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
     """``dead_letter``: the latest, if there is any. ``took``: seconds of the latest
-    request, None if it made none."""
+    request, None if it made none. ``is_refused``: that request was not accepted."""
 
     subscription: Subscription
     health: SubscriptionHealth
@@ -28,6 +28,7 @@ class SubscriptionFacts:
     lag: DeliveryLag
     dead_letter: DeadLetter | None = None
     took: float | None = None
+    is_refused: bool = False
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
@@ -40,7 +41,7 @@ def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
         case SubscriptionHealth.PAUSED:
             return f"nothing is sent until it is resumed{_still_under_way(facts)}"
         case SubscriptionHealth.OK if not facts.lag.records:
-            return "everything is delivered"
+            return f"nothing waits to be delivered{_what_was_dropped(facts)}"
     if facts.retrying is not None:
         doing = _catching_up(facts.subscription, facts.retrying, now)
         return f"{_slowness(facts)}{doing}"
@@ -60,6 +61,16 @@ def _slowness(facts: SubscriptionFacts) -> str:
     if facts.took is None:
         return records
     return f"its last request took {duration(facts.took)}; {records}"
+
+
+def _what_was_dropped(facts: SubscriptionFacts) -> str:
+    if facts.dead_letter is not None:
+        return "; what was given up is kept as a dead letter, and can be sent again"
+    if facts.is_refused:
+        return (
+            "; what its last request was to deliver was not accepted, and was discarded"
+        )
+    return ""
 
 
 def _still_under_way(facts: SubscriptionFacts) -> str:

@@ -30,7 +30,7 @@ from hub.web.audited_requests import name_target
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
 from hub.web.problems import Problem
-from hub.web.request_input import LARGEST_ID, path_id
+from hub.web.request_input import LARGEST_ID, path_id, query_choice
 from protocols.protocol_errors import InvalidValue
 from storage.contract import BulkPlanStore
 from storage.records import (
@@ -41,15 +41,14 @@ from storage.records import (
     PlanFilter,
     PlanId,
     PlanKind,
+    UndeliveredOutcome,
 )
 
 Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
 """Plans on a page."""
-_OF_THE_PAGE: Final = frozenset(
-    {"cursor", "after", "before", "limit", "sort", "done", "outcome"}
-)
+_OF_THE_PAGE: Final = frozenset({"cursor", "after", "before", "limit", "sort", "done"})
 """Parameters of a list that do not say which rows are meant."""
 
 
@@ -133,7 +132,9 @@ class PlanPages(OperatorPages):
                 account = await self._named(subscriptions.account)
                 return subscriptions.filter(now, account)
             case PlanKind.DELIVERIES:
-                return query_deliveries(asked).filter(now)
+                deliveries = query_deliveries(asked)
+                deliveries.outcome = query_choice(asked, "outcome", UndeliveredOutcome)
+                return deliveries.filter(now)
 
     async def _named(self, account: str) -> AccountId | None:
         if not account:

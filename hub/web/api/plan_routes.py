@@ -38,6 +38,7 @@ from storage.records import (
     PlanState,
     SubscriptionFilter,
     TokenScope,
+    UndeliveredOutcome,
 )
 
 _SCOPES: Final = {
@@ -94,6 +95,7 @@ class PlanFilterJson(JsonObject):
     within: Time | None = None
     until: Time | None = None
     ids: list[int] | None = None
+    outcome: UndeliveredOutcome | None = None
 
     @classmethod
     def of_filter(cls, wanted: PlanFilter) -> Self:
@@ -129,6 +131,7 @@ class PlanFilterJson(JsonObject):
                     subscription=wanted.subscription_id,
                     since=wanted.since,
                     until=wanted.until,
+                    outcome=wanted.outcome,
                 )
 
 

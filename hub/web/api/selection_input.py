@@ -43,6 +43,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionSort,
     TokenScope,
+    UndeliveredOutcome,
 )
 
 LEAST_TEXT: Final = 3
@@ -97,7 +98,7 @@ class FeedSelection(RequestBody):
             since=moment_named("since", self.since, now),
             after=moment_named("within", self.within, now),
             ids=tuple(map(FeedId, self.ids or ())),
-            host=self.host.lower(),
+            host=_checked_host(self.host),
             format=self.format or "",
         )
 
@@ -138,7 +139,8 @@ class SubscriptionSelection(RequestBody):
 class DeliverySelection(RequestBody):
     """Which deliveries: those of failed requests that meet every given condition.
 
-    Without a condition: all that callbacks did not get.
+    Without a condition: all that callbacks did not get. ``host``: of the callback,
+    without a port. ``outcome``: only what was given up, or what is retried.
     """
 
     status: str = ""
@@ -147,17 +149,19 @@ class DeliverySelection(RequestBody):
     since: str = ""
     until: str = ""
     subscription: Id | None = None
+    outcome: UndeliveredOutcome | None = None
 
     def filter(self, now: datetime) -> AttemptFilter:
         """The filter of these conditions. Raises `InvalidValue`."""
         whose = self.subscription
         return AttemptFilter(
             statuses=_statuses(self.status),
-            host=self.host.lower(),
+            host=_checked_host(self.host),
             topic=self.topic,
             since=moment_named("since", self.since, now),
             until=moment_named("until", self.until, now),
             subscription_id=None if whose is None else SubscriptionId(whose),
+            outcome=self.outcome,
         )
 
 
@@ -195,6 +199,22 @@ def _checked_text(text: str) -> str:
     if text and not LEAST_TEXT <= len(text) <= LONGEST_TEXT:
         raise InvalidValue("search", f"{LEAST_TEXT} to {LONGEST_TEXT} characters")
     return text
+
+
+_WITH_PORT = re.compile(r"(?:\[[^/]*\]|[^:/]*):[0-9]+")
+
+
+def _checked_host(text: str) -> str:
+    """The host in lower case, an IPv6 address without brackets.
+
+    Raises `InvalidValue` for a port: what is selected may be discarded, so a port is
+    not left out silently.
+    """
+    if _WITH_PORT.fullmatch(text):
+        raise InvalidValue(
+            "host", "a host without a port, such as you.example (all its ports)", text
+        )
+    return text.lower().removeprefix("[").removesuffix("]")
 
 
 def moment_named(field: str, text: str, now: datetime) -> datetime | None:
@@ -273,7 +293,7 @@ FEED_LIST: Final = (
     *_COMMON,
     Parameter(name="category", help='only those of this category; "": without one'),
     Parameter(name="section", help="former name of `category`", is_deprecated=True),
-    Parameter(name="host", help="only feeds at this host"),
+    Parameter(name="host", help="only feeds at this host, without a port"),
     Parameter(
         name="format", help="only feeds of this format", choices=tuple(FeedFormat)
     ),
@@ -298,7 +318,7 @@ SUBSCRIPTION_LIST: Final = (
 )
 DELIVERY_LIST: Final = (
     Parameter(name="status", help="only this status: 404, 5xx, or none for no answer"),
-    Parameter(name="host", help="only callbacks at this host"),
+    Parameter(name="host", help="only callbacks at this host, without a port"),
     Parameter(name="topic", help="only subscriptions to this topic"),
     Parameter(name="since", help=f"only requests since then: {AGE}"),
     Parameter(name="until", help=f"only requests before then: {AGE}"),

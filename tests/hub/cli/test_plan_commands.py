@@ -125,10 +125,14 @@ def asked(api: FakeApi) -> list[str]:
             {"action": "retry", "subscriptions": {"failing": True}},
         ),
         (
-            "deliveries retry --status 5xx --host a.example",
+            "deliveries retry --status 5xx --host a.example --outcome retried",
             {
                 "action": "retry",
-                "deliveries": {"status": "5xx", "host": "a.example"},
+                "deliveries": {
+                    "status": "5xx",
+                    "host": "a.example",
+                    "outcome": "retried",
+                },
             },
         ),
         (

@@ -53,6 +53,7 @@ from storage.records import (
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
+    UndeliveredOutcome,
 )
 from tests.support.clock import ManualClock
 from tests.support.failures import failed
@@ -481,6 +482,34 @@ async def test_what_is_undelivered_is_discarded_as_far_as_it_is_meant(
     assert len(await deliveries.dead_letters(after=0, limit=9)) == 1
     await carry_out(hub, await make(hub, PlanAction.DISCARD, AttemptFilter()))
     assert await deliveries.count_undelivered(AttemptFilter(), 9) == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "left"),
+    [(UndeliveredOutcome.RETRIED, (0, 1)), (UndeliveredOutcome.GIVEN_UP, (1, 0))],
+)
+async def test_only_the_outcome_that_is_meant_is_discarded(
+    hub: Hub,
+    undelivered: tuple[Subscription, Subscription],
+    outcome: UndeliveredOutcome,
+    left: tuple[int, int],
+) -> None:
+    wanted = AttemptFilter(outcome=outcome)
+    await carry_out(hub, await make(hub, PlanAction.DISCARD, wanted))
+    deliveries = hub.storage.deliveries
+    late = await deliveries.retrying(after=SubscriptionId(0), limit=9)
+    lost = await deliveries.dead_letters(after=0, limit=9)
+    assert (len(late), len(lost)) == left
+
+
+async def test_a_dead_letter_that_is_sent_again_is_not_accepted_by_that(
+    hub: Hub, undelivered: tuple[Subscription, Subscription]
+) -> None:
+    lost, _late = undelivered
+    wanted = AttemptFilter(subscription_id=lost.id, outcome=UndeliveredOutcome.GIVEN_UP)
+    done = await carry_out(hub, await make(hub, PlanAction.RETRY, wanted))
+    assert done.progress.done == 1
+    assert await hub.services.plans.undelivered(done) == 1
 
 
 async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(

@@ -31,6 +31,7 @@ from storage.records import (
     SentChunk,
     Subscription,
     SubscriptionId,
+    UndeliveredOutcome,
 )
 
 from .flushing import Flushing, pass_by
@@ -236,6 +237,8 @@ class MemoryDeliveries:
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
+        if wanted and wanted.outcome is UndeliveredOutcome.GIVEN_UP:
+            return []
         ids = sorted(each for each in self._state.retries if each > after)
         return [
             self._retrying(each)
@@ -254,7 +257,9 @@ class MemoryDeliveries:
     ) -> bool:
         """Whether a wanted attempt of the subscription was to deliver such a record."""
         wanted = wanted or AttemptFilter()
-        if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
+        if wanted == AttemptFilter(
+            subscription_id=wanted.subscription_id, outcome=wanted.outcome
+        ):
             return wanted.subscription_id in (None, subscription_id)
         return any(
             each.subscription_id == subscription_id and first <= each.position <= last
@@ -297,6 +302,8 @@ class MemoryDeliveries:
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
+        if wanted and wanted.outcome is UndeliveredOutcome.RETRIED:
+            return []
         return [
             each
             for _, each in sorted(self._state.dead.items())

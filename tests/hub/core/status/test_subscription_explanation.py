@@ -22,6 +22,7 @@ from tests.support.subscriptions import START, a_subscription
 
 FAILING, SLOW = SubscriptionHealth.FAILING, SubscriptionHealth.SLOW
 OK, PAUSED = SubscriptionHealth.OK, SubscriptionHealth.PAUSED
+NO_LAG = DeliveryLag(records=0)
 BEHIND = DeliveryLag(records=2, oldest=START)
 DEAD = DeadLetter(
     id=3,
@@ -56,6 +57,7 @@ def facts(
     lag: DeliveryLag = BEHIND,
     dead_letter: DeadLetter | None = None,
     took: float | None = None,
+    is_refused: bool = False,
 ) -> SubscriptionFacts:
     return SubscriptionFacts(
         subscription=a_subscription(exhausted=is_exhausted),
@@ -64,13 +66,24 @@ def facts(
         lag=lag,
         dead_letter=dead_letter,
         took=took,
+        is_refused=is_refused,
     )
 
 
 @pytest.mark.parametrize(
     ("known", "explained"),
     [
-        (facts(OK, lag=DeliveryLag(records=0)), "everything is delivered"),
+        (facts(OK, lag=NO_LAG), "nothing waits to be delivered"),
+        (
+            facts(OK, lag=NO_LAG, is_refused=True),
+            "nothing waits to be delivered; what its last request was to deliver was"
+            " not accepted, and was discarded",
+        ),
+        (
+            facts(OK, lag=NO_LAG, dead_letter=DEAD, is_refused=True),
+            "nothing waits to be delivered; what was given up is kept as a dead"
+            " letter, and can be sent again",
+        ),
         (facts(OK), "new records are being sent"),
         (
             facts(FAILING, a_retry(attempts=1)),

@@ -230,3 +230,63 @@ async def test_since_when_a_callback_is_slow_is_said_alike_on_each_list(
     deliveries = await health(f"{PAGE}?outcome=retried", "//*[@data-label='Health']")
     assert listed == f"slow for 45 s{why}; {took}"
     assert deliveries == f"slow for 45 s{took}"
+
+
+async def test_a_plan_is_for_the_outcome_that_the_filter_shows(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    await Scene(hub.storage).subscribe_retrying(feed, "late")
+    hub.clock.advance(60)
+    listed = await browser.open(f"{PAGE}?outcome=retried&host=")
+    assert "Send again or discard all that is being retried" in text_of(listed)
+    [filter] = read(listed).xpath("//form[@id='plan']/input[@name='filter']/@value")
+    assert filter == "outcome=retried"
+    fields = {"kind": "deliveries", "action": "discard", "which": "all"}
+    token = await browser.form_token()
+    for given, words in (
+        (filter, "Discard 1 delivery"),
+        ("outcome=given-up", "there is nothing to do"),
+    ):
+        made = await browser.send(
+            "/admin/plans", form_token=token, filter=given, **fields
+        )
+        shown = text_of(await browser.open(made.headers["location"]))
+        assert words in shown
+        assert given.removeprefix("outcome=") in shown
+    made = await browser.send(
+        "/admin/plans", form_token=token, filter="outcome=failed", **fields
+    )
+    assert made.status_code == 422
+
+
+async def test_a_host_with_a_port_is_refused_with_what_is_expected(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    words = "a host without a port, such as you.example (all its ports)"
+    page = await browser.open(f"{PAGE}?host=127.0.0.1:9556")
+    assert page.status_code == 422
+    assert words in text_of(page)
+    for host in ("127.0.0.1:9556", "[::1]:80"):
+        answer = await browser.client.get(
+            "/api/deliveries/failed", params={"host": host}, headers=ADMIN
+        )
+        assert (answer.status_code, answer.json()["field"]) == (422, "host")
+        assert words in answer.text
+    for host in ("127.0.0.1", "[::1]", "::1"):
+        page = await browser.open(f"{PAGE}?host={quote(host)}")
+        assert "No subscription like that is being retried." in text_of(page)
+
+
+async def test_after_a_discard_nothing_is_called_delivered(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    late = await scene.subscribe_retrying(feed, "late")
+    await scene.flush(attempts=(failed(late),))
+    token = {"headers": ADMIN, "json": {"subscription": late.id}}
+    await browser.client.post("/api/deliveries/discard", **token)
+    text = text_of(await browser.open(f"/admin/subscriptions/{late.id}"))
+    assert (
+        "nothing waits to be delivered; what its last request was to deliver was not"
+        " accepted, and was discarded" in text
+    )

@@ -107,7 +107,7 @@ async def test_each_subscription_says_how_it_is(
     assert row[2:5] == ["", feed.url, "none"]
     [link, _topic] = read(answer).xpath("//tbody//a/@href")
     text = text_of(await browser.open(link))
-    assert "everything is delivered" in text
+    assert "nothing waits to be delivered" in text
     assert "with a secret (sha256)" in text
     assert "geheim" not in text
 

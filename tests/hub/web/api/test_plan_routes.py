@@ -110,6 +110,7 @@ async def test_a_plan_is_made_confirmed_once_and_carried_out(
             {"status": "5xx", "host": "a.example", "since": "2026-01-01T00:00:00Z"},
         ),
         ({"deliveries": {"status": "404"}}, {"status": "404"}),
+        ({"deliveries": {"outcome": "given-up"}}, {"outcome": "given-up"}),
         ({"deliveries": {"status": "none", "subscription": 4}}, None),
         ({"deliveries": {}}, {}),
     ],
