@@ -123,7 +123,7 @@ async def test_a_replay_says_how_much_waits(
     await scene.claim_retrying(hub.clock.now())
     busy = await client.post(f"{OWN}/replay", json=body)
     assert busy.status_code == 409
-    assert "try again later" in busy.json()["detail"]
+    assert "try again in a second" in busy.json()["detail"]
     await hub.storage.subscriptions.end(subscription.id, "", at(0), tell=False)
     ended = await client.post(f"{OWN}/replay", json=body)
     assert "has ended" in ended.json()["detail"]
