@@ -39,7 +39,7 @@ from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
-MOST_SHARE: Final = 0.01
+MOST_SHARE: Final = 0.006
 """The share of a core that making pages may take of the event loop; above it they are
 made less often. What the database takes for them comes on top."""
 LONGEST_REST: Final = 30.0
