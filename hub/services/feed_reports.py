@@ -373,12 +373,17 @@ class FeedReportService:
         return f"{who[0] if who else plan.account.name}, plan {plan.id}"
 
     async def timeline(self, history: PollHistory) -> FeedTimeline:
-        """The polls of a history, and what was new since the first of them."""
+        """The polls of a history, what was new since the first of them, and when the
+        feed was paused since then."""
         polls = history.polls
         if not polls:
             return timeline((), (), self._clock.now())
-        feed_id, log = history.feed.id, self._storage.log
-        after = await log.last_before(feed_id, polls[-1].at)
+        feed, log = history.feed, self._storage.log
+        feed_id, since = feed.id, polls[-1].at
+        turned = feed.turned_at or feed.created_at
+        is_turned = feed.state is FeedState.PAUSED or turned > since
+        pauses = await self.pauses(feed, polls, since) if is_turned else ()
+        after = await log.last_before(feed_id, since)
         records = await log.records(after=after, limit=SHOWN_RECORDS, feed_id=feed_id)
         committed = {
             ref.entry_id: record.at
@@ -388,7 +393,7 @@ class FeedReportService:
         }
         entries = await log.entries(list(committed)[-SHOWN_POSTS:])
         posts = [_seen(each, committed[each.id]) for each in entries]
-        return timeline(polls, posts, self._clock.now())
+        return timeline(polls, posts, self._clock.now(), pauses)
 
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""

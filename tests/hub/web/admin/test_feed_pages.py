@@ -142,7 +142,14 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     after = await poll()
 
     said = "by operator, by pages, to"
-    assert said in text_of(await browser.open(f"/admin/feeds/{feed.id}"))
+    shown = await browser.open(f"/admin/feeds/{feed.id}")
+    assert said in text_of(shown)
+    cells = read(shown).xpath("//*[@aria-label='Pauses']//tbody/tr/*")
+    paused_at, paused_by, _, resumed_by, lasted = (it.text_content() for it in cells)
+    assert paused_by == resumed_by == "operator by pages"
+    assert (paused_at, lasted) == (f"{paused:%Y-%m-%d %H:%M:%S} UTC", "2 h")
+    [band] = read(shown).xpath("//*[@class='pause']")
+    assert band.get("fill") == "url(#paused)"
     since, until = (
         (paused + timedelta(minutes=each)).strftime("%Y-%m-%dT%H:%M")
         for each in (10, 60)
