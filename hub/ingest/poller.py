@@ -246,7 +246,7 @@ class Poller:
             self._traces.note_cause(feed_id)
         if self._manual.may_fetch(feed):
             async with self._callers:
-                if self._outage.look() is not None:
+                if self._outage.check_term() is not None:
                     await self._outage.probe()
                 failure = await asyncio.shield(
                     self._manual.request(feed, reason, only_first=only_first)
@@ -267,7 +267,7 @@ class Poller:
         while True:
             self._awake.clear()
             try:
-                self._outage.look()
+                self._outage.check_term()
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._runner.resume(after_outage=was_of_all)

@@ -20,14 +20,20 @@ from typing import Final
 from hub.core.news.search_terms import searched_subject, term_of
 from hub.limits.fair_queue import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
-from hub.services.entry_records import records_of
 from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.contract import Storage
 from storage.packing import unpack, unpack_head, unpacked_size
-from storage.records import EntrySource, FeedId, Matches, StoredEntry
+from storage.records import (
+    EntrySource,
+    FeedId,
+    Matches,
+    Record,
+    RecordKind,
+    StoredEntry,
+)
 
 PAGE = 100
 MOST_LOOKED_AT = 2_000
@@ -46,8 +52,12 @@ MOST_WAITING: Final = 4
 """Searches of one account that may wait; any more are refused."""
 
 COUNTED_SPAN: Final = timedelta(days=7)
-"""Matches that the hub has seen since then are the forecast of a day."""
-SECONDS_A_DAY: Final = 86_400
+"""Matches that were news in this time tell how many come a day."""
+SHORTEST_SPAN: Final = timedelta(seconds=1)
+COUNTED_RECORDS: Final = 5_000
+"""Records of that time that are read, the feeds of the matches in turn."""
+COUNTED_OF_FEED: Final = 1_000
+"""Of them those of one feed."""
 
 _BUILDING: Final = "; the index is being built, so older ones may be missing"
 
@@ -70,6 +80,15 @@ class IndexReport:
     state: IndexState
     days: float
     share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchRate:
+    """How many matches come a day, by the news of the last week if ``is_of_week``, else
+    by the news among the matches that are known."""
+
+    per_day: float
+    is_of_week: bool
 
 
 class SearchService:
@@ -133,28 +152,38 @@ class SearchService:
             topics={},
         )
 
-    async def per_day(
+    async def rate(
         self, newest: Sequence[StoredEntry], most: int, now: datetime
-    ) -> float:
-        """How many entries a day like these the hub has seen, whatever their dates say.
+    ) -> MatchRate:
+        """How many entries like these come a day, by when the log says that they were
+        news, whatever their dates say. What a feed had at its first fetch is none.
 
-        ``newest`` are all that were found, or the last ``most`` of them, the newest
-        first. Of fewer than that, those of the last week count.
+        ``newest`` are all that were found, or ``most`` of them.
         """
-        log = self._storage.log
-        if len(newest) >= most:
-            oldest = newest[-1]
-            records = await records_of(log, oldest.feed_id, oldest.id)
-            if records:
-                days = (now - records[0].at) / timedelta(days=1)
-                return len(newest) / max(days, 1 / SECONDS_A_DAY)
-        begin = await log.position_before(now - COUNTED_SPAN)
-        seen = await log.records(after=begin, limit=PAGE)
-        ids = [
-            ref.entry_id for each in seen for ref in each.entries if ref.revision == 1
-        ]
-        recent = [each for each in newest if ids and each.id >= min(ids)]
-        return len(recent) / COUNTED_SPAN.days
+        seen = await self._seen(newest, now - COUNTED_SPAN)
+        span, is_of_week = COUNTED_SPAN, True
+        if seen and most <= len(newest) == len(seen):  # others are of the week, too
+            span, is_of_week = now - min(each.at for each in seen), False
+        news = sum(each.kind is RecordKind.ENTRIES for each in seen)
+        days = max(span, SHORTEST_SPAN) / timedelta(days=1)
+        return MatchRate(per_day=news / days, is_of_week=is_of_week)
+
+    async def _seen(
+        self, entries: Sequence[StoredEntry], since: datetime
+    ) -> list[Record]:
+        """For each of the entries that came since then, the record that tells of it."""
+        log, room = self._storage.log, COUNTED_RECORDS
+        begin = await log.position_before(since)
+        ids = {each.id for each in entries}
+        seen = list[Record]()
+        for feed_id in dict.fromkeys(each.feed_id for each in entries):
+            limit = min(room, COUNTED_OF_FEED)
+            records = await log.records(after=begin, limit=limit, feed_id=feed_id)
+            room -= len(records)
+            for record in records:
+                new = [each for each in record.entries if each.revision == 1]
+                seen += [record for each in new if each.entry_id in ids]
+        return seen
 
     async def report(self) -> IndexReport:
         """The state of the index. Raises `StorageError`."""

@@ -137,7 +137,9 @@ class FeedPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id, is_whole=False)
-        history = await self._reports.history_of(report.feed, limit=KEPT_POLLS)
+        history = await self._reports.history_of(
+            report.feed, limit=KEPT_POLLS, has_pauses=False
+        )
         drawn = replace(history, polls=history.polls[:DRAWN_POLLS])
         timeline = await self._reports.timeline(drawn)
         now, viewer = self._clock.now(), viewer_of(request)

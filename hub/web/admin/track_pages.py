@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.entry_search import SearchService
+from hub.services.entry_search import MatchRate, SearchService
 from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
 from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
@@ -41,16 +41,14 @@ class TrackTrial:
     """A query that was tried, and what it would have found.
 
     ``understood``: the query written out; "" if it is none, and ``error`` says why.
-    ``forecast``: matches a day, None without a search; by those of the last week if
-    ``is_of_week``, else by all of ``matches``.
+    ``rate``: how many matches come a day, None without a search.
     """
 
     understood: str = ""
     error: str = ""
     line: str = ""
     matches: tuple[TrialMatch, ...] = ()
-    forecast: float | None = None
-    is_of_week: bool = False
+    rate: MatchRate | None = None
 
 
 class TrackPages(OperatorPages):
@@ -105,10 +103,9 @@ class TrackPages(OperatorPages):
             understood=understood,
             line=found.line,
             matches=matches,
-            forecast=await self._search.per_day(
+            rate=await self._search.rate(
                 found.entries, SHOWN_MATCHES, self._clock.now()
             ),
-            is_of_week=len(matches) < SHOWN_MATCHES,
         )
 
 

@@ -16,6 +16,7 @@ from hub.services.entry_search import (
     MOST_BYTES,
     MOST_WAITING,
     IndexState,
+    MatchRate,
     SearchService,
 )
 from hub.services.service_errors import SearchOff, TooManyWaiting
@@ -27,6 +28,7 @@ from storage.records import (
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
+    RecordKind,
     TokenScope,
 )
 from tests.support.library import START, Library
@@ -195,5 +197,23 @@ async def test_how_many_come_a_day_is_told_by_when_the_hub_saw_them(hub: Hub) ->
     search, me = hub.services.search, await principal_of(hub, "me")
     newest = (await search.find(me, "word", 9)).entries
     seen = START + timedelta(days=1)
-    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0)):
-        assert await search.per_day(newest, most, seen + timedelta(days)) == expected
+    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0), (8, 9, 0)):
+        rate = await search.rate(newest, most, seen + timedelta(days))
+        assert rate == MatchRate(per_day=expected, is_of_week=(days, most) != (3, 9))
+
+
+async def test_what_a_feed_had_at_its_first_fetch_is_not_counted_as_news(
+    hub: Hub,
+) -> None:
+    library = await Library.open(hub)
+    await library.add_feed("late")
+    titles = [f"word late {number}" for number in range(40)]
+    await library.publish("late", *titles, minutes=60, kind=RecordKind.BASELINE)
+    await library.publish("late", "word later", minutes=90)
+    await library.index()
+    search, me = hub.services.search, await principal_of(hub, "me")
+    two_days_later = START + timedelta(days=3)
+    for found, most, expected in ((80, 80, 31 / 7), (41, 41, 1 / 2), (40, 41, 1 / 7)):
+        newest = (await search.find(me, "word", found)).entries
+        rate = await search.rate(newest, most, two_days_later)
+        assert rate.per_day == expected
