@@ -508,6 +508,7 @@ async def test_a_feed_shows_its_posts_beside_its_polls(
     page = read(answer)
     assert "and 1 new entry in the last" in text_of(answer)
     assert "seen within 7 min of their publication" in text_of(answer)
+    assert "Half of those in the picture seen within 7 min" in text_of(answer)
     [lanes] = page.xpath("//svg")
     assert len(lanes.xpath(".//g")) == 1 + len(await hub.storage.feeds.polls(feed_id))
     assert lanes.xpath(".//title/text()")[0] == (
