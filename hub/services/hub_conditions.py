@@ -250,9 +250,9 @@ class HubConditions:
                 key="failed_writes",
                 what=f"writes failed, the last at {last:%Y-%m-%d %H:%M:%S}Z:"
                 f" {self._storage.write_faults().last}",
-                advice="look into the disk of the database"
+                advice="check the disk of the database"
                 if self._disk.holds_database
-                else "look into the server of the database",
+                else "check the server of the database",
             )
         if self._free < LEAST_FREE_BYTES:
             has_all = self._disk.holds_database

@@ -145,7 +145,7 @@ async def test_by_what_only_failures_are_known_nothing_is_said_of_the_others(
 ) -> None:
     await send(hub, feed)
     page = await browser.open(f"{PAGE}?outcome=delivered&{query}")
-    assert "known by topic and time alone" in text_of(page)
+    assert "found here by topic and time alone" in text_of(page)
     assert rows(page) == []
 
 

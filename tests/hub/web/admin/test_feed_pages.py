@@ -141,7 +141,7 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     await browser.send(f"/admin/feeds/{feed.id}/resume", form_token=token)
     after = await poll()
 
-    said = "by operator, by pages, to"
+    said = "by operator, by pages, until"
     shown = await browser.open(f"/admin/feeds/{feed.id}")
     assert said in text_of(shown)
     cells = read(shown).xpath("//*[@aria-label='Pauses']//tbody/tr/*")
@@ -158,12 +158,12 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     page = text_of(await browser.open(path))
     assert "No poll was made in this time." in page
     assert said in page
-    assert "when operator, by pages, had it polled again" in page
+    assert " UTC, resumed by operator, by pages: who changed it" in page
     for words in (f"{before} UTC: unchanged, planned", f"{after} UTC: unchanged"):
         assert words in page
     await browser.send(f"/admin/feeds/{feed.id}/pause", form_token=token)
     page = text_of(await browser.open(f"/admin/feeds/{feed.id}/polls?since=1min"))
-    assert "by operator, by pages, on:" in page
+    assert "It has been paused since" in page
     assert "none, because it is paused" in page
 
 
