@@ -81,7 +81,7 @@ async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
     search = SearchService(hub.storage, "http://hub.example", seconds=0)
     found = await search.find(await principal_of(hub, "me"), "word", 10)
     assert list(found.entries) == []
-    assert found.line == "0 entries found; stopped after 0 s"
+    assert found.line == "0 entries found; older ones may match; stopped after 0 s"
 
 
 async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> None:
@@ -147,6 +147,41 @@ async def test_large_entries_are_read_a_few_at_a_time_and_end_a_search(
     found = await found_by(hub.services.search, me)
 
     assert found == ["large 2", "large 1"]  # which are MOST_BYTES together
+
+
+async def test_a_search_goes_on_where_a_page_ended_whatever_ended_it(hub: Hub) -> None:
+    """A page that was full, one for which enough was looked at, and the last one."""
+    search = SearchService(hub.storage, "", most=8)
+    me, below, said, titles = await principal_of(hub, "me"), None, [], list[str]()
+    for query, most in (("word", 2), *[("word -27 -19 -18", 50)] * 4):
+        page = await search.find(me, query, most, below)
+        said.append(page.line)
+        titles += [unpack(each.body, Entry).title for each in page.entries]
+        below = page.next
+    assert below is None
+    assert titles == [f"word {each}" for each in range(29, -1, -1) if each not in GONE]
+    assert said == [
+        "the newest 2 entries of more that were found",
+        *(
+            f"{found} entries more found among 8 with these words, back to"
+            f" 2026-11-21 00:{minute}:00Z; older ones may match"
+            for found, minute in ((7, 20), (6, 12), (8, "04"))
+        ),
+        "4 entries more found",
+    ]
+
+
+GONE = (27, 19, 18)
+
+
+async def test_pages_of_more_matches_are_told_from_those_without_any(hub: Hub) -> None:
+    search, me = hub.services.search, await principal_of(hub, "me")
+    first = await search.find(me, "word", 20)
+    second = await search.find(me, "word", 5, first.next)
+    assert second.line == "5 entries more of more that were found"
+    assert (second.looked_at, second.reached) == (6, START + timedelta(minutes=4))
+    last = await search.find(me, "word -0 -1 -2 -3 -4", 5, second.next)
+    assert (last.line, last.next) == ("no more entries found", None)
 
 
 # --- what the index covers ---

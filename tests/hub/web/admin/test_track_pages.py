@@ -53,9 +53,16 @@ async def test_of_more_matches_than_are_shown_the_newest_tell_how_many_come_a_da
     for number in range(51):
         await library.publish("public", f"laurel {number}", minutes=number)
     await library.index()
-    text = text_of(await browser.open(f"{PAGE}?query=laurel"))
+    first = await browser.open(f"{PAGE}?query=laurel")
+    text = text_of(first)
     assert "The newest 50 entries of more that were found." in text
     assert "a day, by the news among these:" in text
+    (older,) = read(first).xpath("//a[@rel='next']/@href")
+    second = await browser.open(older)
+    assert "1 entry more found. Entry" in text_of(second)
+    assert [row[0] for row in rows(second)] == ["laurel 0"]
+    (back,) = read(second).xpath("//nav[@aria-label='Pages of the matches']/a/@href")
+    assert rows(await browser.open(back)) == rows(first)
 
 
 async def test_a_query_that_is_none_says_what_was_expected(
