@@ -218,7 +218,7 @@ class RunningCatchUp:
     on_slow: Callable[[], None]  # called when a request hangs, possibly more than once
     expires: float
     turn_ends: float
-    decisions_missed: int = 0  # of `HaltedSubscriptions`, when it began
+    missed: int = 0  # of `HaltedSubscriptions`, when it began
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
@@ -307,7 +307,7 @@ class CatchUps:
             on_slow,
             expires,
             turn_ends=self._clock.monotonic() + TURN_SECONDS,
-            decisions_missed=self._halted.decisions_missed,
+            missed=self._halted.missed,
         )
 
     async def _go_on(self, running: RunningCatchUp) -> None:
@@ -321,8 +321,7 @@ class CatchUps:
         if running.is_lost or running.expires <= now or not self._leases.are_trusted():
             return False
         is_over = self.are_waited_for and running.turn_ends <= now
-        is_doubtful = running.decisions_missed != self._halted.decisions_missed
-        if self._stopping or is_over or is_doubtful:
+        if self._stopping or is_over or running.missed != self._halted.missed:
             return self._release(running, wait=0.0)
         if not self._poster.has_room(running.origin):
             return self._postpone(running)

@@ -62,9 +62,8 @@ class StorageOutage:
         self.is_open = True
         self.failure = failure
 
-    def check_term(self) -> StorageError | None:
-        """Begin an outage if this node's term may be over. Returns the failure while
-        there is an outage, else None."""
+    def look(self) -> StorageError | None:
+        """The failure while there is an outage, which may begin now, else None."""
         if self.failure is None and not self._is_trusted():
             self.begin(StorageBusy(TERM_OVER))
             self._is_of_all = True
@@ -72,7 +71,7 @@ class StorageOutage:
 
     def refuse_requests(self) -> None:
         """Called before each request. Raises the failure while there is an outage."""
-        if failure := self.check_term():
+        if failure := self.look():
             raise failure
 
     async def probe(self) -> None:

@@ -78,12 +78,11 @@ class NewestEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntries:
-    """A page of entries found by a search. ``line`` says how many, and how far was
-    looked; ``next``: where the next page begins, None at the end."""
+    """Entries found by a search. ``line`` says how many, and whether there may be
+    more."""
 
     entries: tuple[ShownEntry, ...]
     line: str
-    next: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +175,12 @@ class ReaderService:
             self._read_at = now
         return self._newest
 
-    async def search(self, query: str, below: int | None = None) -> FoundEntries:
-        """A page of the entries that match. Raises the same errors as
-        `SearchService.find`."""
-        found = await self._search.find(READER, query, SHOWN_ENTRIES, below)
+    async def search(self, query: str) -> FoundEntries:
+        """The entries that match. Raises the same errors as `SearchService.find`."""
+        found = await self._search.find(READER, query, SHOWN_ENTRIES)
         sources = {each.feed.id: each for each in found.sources}
         shown = await run_in_thread(partial(_of_search, found.entries, sources))
-        return FoundEntries(entries=shown, line=found.line, next=found.next)
+        return FoundEntries(entries=shown, line=found.line)
 
     async def topics(self, text: str = "", before: FeedId | None = None) -> TopicList:
         """Topics with this text in their URL or title, the latest added first. A page

@@ -113,9 +113,8 @@ class PackedFetch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
-        rows = (*self.deletions, *self.entries, *self.named, *self.records)
-        return len(self.commit) + sum(map(len, rows))
+        """Bytes, without those that are always few."""
+        return len(self.commit) + sum(map(len, (*self.deletions, *self.entries)))
 
 
 def to_jsonb(value: object) -> bytes:
