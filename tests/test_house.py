@@ -121,6 +121,16 @@ def taken_by(module: Path) -> Iterator[tuple[str, str]]:
             yield from ((each.name, "") for each in node.names)
 
 
+def test_templates_use_what_they_take_from_others() -> None:
+    taking = re.compile(r"({% from \S+ import (.+?) with context %})")
+    for template in sorted((ROOT / "hub" / "web" / "templates").glob("*.html")):
+        text = template.read_text()
+        for line, names in taking.findall(text):
+            used = set(re.findall(r"\b(\w+)\(", text.replace(line, "")))
+            taken = {each.rpartition(" as ")[2] for each in names.split(", ")}
+            assert taken - used == set(), template.name
+
+
 def test_no_module_is_imported_by_what_it_imports() -> None:
     imports = defaultdict(set)
     for module, others in importers().items():

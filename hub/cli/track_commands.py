@@ -1,14 +1,24 @@
-"""``fanfare track``: try out queries that find entries in all feeds."""
+"""``fanfare track``: try out queries that find entries in all feeds, and search by
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from hub.cli import VerbGroup, examples, say
-from hub.cli.wording import Failure, json_option, plural, printable, say_json
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.wording import (
+    Failure,
+    json_option,
+    plural,
+    print_table,
+    printable,
+    say_json,
+)
 from protocols.protocol_errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=VerbGroup)
 def track() -> None:
-    """Try out track queries."""
+    """Try out track queries, and search by them."""
 
 
 @track.command(
@@ -51,6 +61,72 @@ def test(query: str, source: str | None, as_json: bool) -> None:
     say(f"understood as: {printable(str(understood))}")
     if source is not None:
         _print_matches(understood, source)
+
+
+@track.command(
+    "search",
+    epilog=examples(
+        "fanfare track search 'laurel + hardy -site:example.com'",
+        "fanfare track search laurel --limit 200",
+    ),
+)
+@click.argument("query")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="The most to list.",
+)
+@click.option("--cursor", type=click.IntRange(1), help="Go on from there.")
+@json_option()
+@speaks_to_hub
+def search(hub: Hub, query: str, limit: int, cursor: int | None, as_json: bool) -> None:
+    """List the stored entries that QUERY matches, the newest first.
+
+    Of the feeds that the token may read. The last line says how far was looked, and
+    how to go on from there.
+    """
+    found: list[Document] = []
+    while True:
+        page = hub.get(
+            "/api/search",
+            query=query,
+            limit=min(limit - len(found), 100),
+            cursor=cursor,
+        )
+        found += page["entries"]
+        is_stuck = page["next"] == cursor
+        cursor = page["next"]
+        if cursor is None or len(found) >= limit or is_stuck:
+            break
+    if as_json:
+        say_json({**page, "entries": found})
+        return
+    if found:
+        print_table(
+            ("ID", "PUBLISHED", "FEED", "TITLE", "URL"), [_found(it) for it in found]
+        )
+    more = f"; older ones: --cursor {cursor}" if cursor else ""
+    say(f"{plural(len(found), 'entry', 'entries')}{_reach(page)}{more}", err=True)
+
+
+def _found(entry: Document) -> tuple[str, ...]:
+    at = entry["published"] or entry["updated"]
+    return (
+        str(entry["id"]),
+        f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S}Z" if at else "no date",
+        entry["feed_title"] or entry["feed_url"],
+        entry["title"] or "(untitled)",
+        entry["url"],
+    )
+
+
+def _reach(page: Document) -> str:
+    """How far was looked, if older entries may match."""
+    if page["next"] is None or page["reached"] is None:
+        return ""
+    return f", back to {datetime.fromisoformat(page['reached']):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _read_query(text: str) -> Query:

@@ -218,7 +218,7 @@ class RunningCatchUp:
     on_slow: Callable[[], None]  # called when a request hangs, possibly more than once
     expires: float
     turn_ends: float
-    missed: int = 0  # of `HaltedSubscriptions`, when it began
+    decisions_missed: int = 0  # of `HaltedSubscriptions`, when it began
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
@@ -307,7 +307,7 @@ class CatchUps:
             on_slow,
             expires,
             turn_ends=self._clock.monotonic() + TURN_SECONDS,
-            missed=self._halted.missed,
+            decisions_missed=self._halted.decisions_missed,
         )
 
     async def _go_on(self, running: RunningCatchUp) -> None:
@@ -321,7 +321,8 @@ class CatchUps:
         if running.is_lost or running.expires <= now or not self._leases.are_trusted():
             return False
         is_over = self.are_waited_for and running.turn_ends <= now
-        if self._stopping or is_over or running.missed != self._halted.missed:
+        is_doubtful = running.decisions_missed != self._halted.decisions_missed
+        if self._stopping or is_over or is_doubtful:
             return self._release(running, wait=0.0)
         if not self._poster.has_room(running.origin):
             return self._postpone(running)

@@ -95,9 +95,9 @@ class HaltedSubscriptions:
     def __init__(self, *, capacity: int = CAPACITY) -> None:
         self._ended = _RecentMarks(capacity)
         self._paused = _RecentMarks(capacity)
-        self.missed = 0
-        """How often it was told that something is not known here: what was read before
-        that is to be read anew."""
+        self.decisions_missed = 0
+        """How often decisions could not be read: what was read of subscriptions before
+        the last of them is to be read anew."""
 
     def note(self, event: ControlEvent) -> None:
         """Note an ending or a pause that the control log tells of."""
@@ -107,7 +107,7 @@ class HaltedSubscriptions:
             case PauseChanged(subscription_id, is_paused):
                 self.note_pause(subscription_id, is_paused)
             case DecisionsMissed():
-                self.missed += 1
+                self.decisions_missed += 1
             case _:
                 pass
 

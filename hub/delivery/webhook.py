@@ -40,7 +40,7 @@ from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.http import RequestStage, parse_retry_after
 from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
-from storage.records import AttemptDetails, Position, Subscription
+from storage.records import AttemptDetails, Position, Subscription, SubscriptionId
 
 if TYPE_CHECKING:
     from hub.runtime.telemetry import Traces
@@ -335,25 +335,35 @@ class Poster:
                 request, visit.take_long, is_doubtful=is_doubtful
             )
             reply = self._reply(answer, visit, begun)
+            self._note_duration(subscription.id, reply, begun)
         except NetworkError as error:
-            elapsed = self._clock.monotonic() - started
-            reply = _unusable(error, round(elapsed * 1000), visit, begun)
-        except Exception:
+            reply = _unusable(error, self._milliseconds(started), visit, begun)
+            self._note_duration(subscription.id, reply, begun)
+        except Exception:  # it says nothing of the callback
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
             reply = CallbackResponse(
-                status=0, milliseconds=0, error="an internal error of the hub"
+                status=0,
+                milliseconds=self._milliseconds(started),
+                error="an internal error of the hub",
             )
         visit.end(reply)
-        self._durations.note(
-            subscription.id,
-            reply.milliseconds,
-            self._clock.unix,
-            is_delivered=reply.verdict is Verdict.DELIVERED,
-        )
         if span is not None:
             span.end(reply)
         return reply
+
+    def _milliseconds(self, started: float) -> int:
+        return round((self._clock.monotonic() - started) * 1_000)
+
+    def _note_duration(
+        self, subscription_id: SubscriptionId, reply: CallbackResponse, begun: float
+    ) -> None:
+        self._durations.note(
+            subscription_id,
+            reply.milliseconds,
+            at=begun + reply.milliseconds / 1_000,
+            is_delivered=reply.verdict is Verdict.DELIVERED,
+        )
 
     def _reply(self, answer: Answer, visit: _Visit, begun: float) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds

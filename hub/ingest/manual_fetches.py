@@ -17,8 +17,11 @@ from storage.records import FeedId, Polling, PollReason, StoredFeed
 
 @dataclass(frozen=True, slots=True)
 class WantedFetch:
+    """``only_first``: not wanted any more once the feed has been fetched."""
+
     feed: StoredFeed
     reason: PollReason
+    only_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,10 @@ class ManualFetches:
         return self._is_pushed(_fetch_url(feed)) or self._may_ask_server(feed)
 
     def is_wanted(self, feed: StoredFeed) -> bool:
-        """Whether a visit that was asked for must still be made: pushed content may
-        have been withdrawn before the feed's turn."""
+        """Whether a visit that was asked for must still be made: its first fetch may
+        have been made, or pushed content withdrawn, before the feed's turn."""
+        if self._waiting[feed.id].wanted.only_first and feed.polling.last_fetch:
+            return False
         return feed.id not in self._serverless or self.may_fetch(feed)
 
     def _may_ask_server(self, feed: StoredFeed) -> bool:
@@ -77,16 +82,22 @@ class ManualFetches:
         return not is_early and not self._schedule.is_held(_fetch_url(feed))
 
     def request(
-        self, feed: StoredFeed, reason: PollReason
+        self, feed: StoredFeed, reason: PollReason, *, only_first: bool = False
     ) -> asyncio.Future[StorageError | None]:
         """Ask for a visit. The future is done after the visit; its value is the failure
-        of storage, or None."""
-        if feed.id not in self._waiting:
+        of storage, or None. ``only_first``: no visit is made if there has been one."""
+        pending = self._waiting.get(feed.id)
+        if pending is not None and pending.wanted.only_first and not only_first:
+            self._waiting[feed.id] = PendingFetch(
+                WantedFetch(feed, reason), pending.done
+            )
+        if pending is None:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
                 done.set_result(None)
                 return done
-            self._waiting[feed.id] = PendingFetch(WantedFetch(feed, reason), done)
+            wanted = WantedFetch(feed, reason, only_first)
+            self._waiting[feed.id] = PendingFetch(wanted, done)
             if self._may_ask_server(feed):  # at the pace of its host
                 self._schedule.ask(feed.id, _fetch_url(feed))
             else:

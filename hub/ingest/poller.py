@@ -226,10 +226,14 @@ class Poller:
         return self._schedule.under_way
 
     async def fetch_now(
-        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+        self,
+        feed_id: FeedId,
+        reason: PollReason = PollReason.ASKED_FOR,
+        *,
+        only_first: bool = False,
     ) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; returns the feed as it is
-        afterwards.
+        afterwards. ``only_first``: not if it has been fetched before.
 
         The fetch is conditional like any other. Nothing is fetched if the server asked
         for patience (Retry-After, 429), unless the answer is here already. While too
@@ -242,9 +246,11 @@ class Poller:
             self._traces.note_cause(feed_id)
         if self._manual.may_fetch(feed):
             async with self._callers:
-                if self._outage.look() is not None:
+                if self._outage.check_term() is not None:
                     await self._outage.probe()
-                failure = await asyncio.shield(self._manual.request(feed, reason))
+                failure = await asyncio.shield(
+                    self._manual.request(feed, reason, only_first=only_first)
+                )
             if failure is not None:
                 raise failure
         return await self._existing(feed_id)
@@ -261,7 +267,7 @@ class Poller:
         while True:
             self._awake.clear()
             try:
-                self._outage.look()
+                self._outage.check_term()
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._runner.resume(after_outage=was_of_all)

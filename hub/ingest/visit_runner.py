@@ -62,8 +62,9 @@ class StorageOutage:
         self.is_open = True
         self.failure = failure
 
-    def look(self) -> StorageError | None:
-        """The failure while there is an outage, which may begin now, else None."""
+    def check_term(self) -> StorageError | None:
+        """Begin an outage if this node's term may be over. Returns the failure while
+        there is an outage, else None."""
         if self.failure is None and not self._is_trusted():
             self.begin(StorageBusy(TERM_OVER))
             self._is_of_all = True
@@ -71,7 +72,7 @@ class StorageOutage:
 
     def refuse_requests(self) -> None:
         """Called before each request. Raises the failure while there is an outage."""
-        if failure := self.look():
+        if failure := self.check_term():
             raise failure
 
     async def probe(self) -> None:

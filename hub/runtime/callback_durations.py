@@ -6,7 +6,7 @@ Everything is in memory and bounded, and starts from nothing with each start of 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -56,12 +56,12 @@ class CallbackDurations:
         self,
         subscription_id: SubscriptionId,
         milliseconds: int,
-        unix: Callable[[], float],
         *,
+        at: float,
         is_delivered: bool,
     ) -> None:
-        """Note that a request to the subscription's callback is over. Called for each;
-        ``unix`` tells the time in Unix seconds."""
+        """Note that a request to the subscription's callback was over ``at`` that time,
+        in Unix seconds. Called for each."""
         recent = self._recent.get(subscription_id)
         if recent is None:
             if milliseconds < NOTICED_MILLISECONDS:
@@ -70,7 +70,7 @@ class CallbackDurations:
                 self._drop_fastest()
             recent = self._recent[subscription_id] = _Recent()
         recent.taken.append((milliseconds, is_delivered))
-        recent.last = unix()
+        recent.last = at
 
     def forget(self, ids: Iterable[SubscriptionId]) -> None:
         for each in ids:

@@ -7,10 +7,11 @@ Those on chunks and retries are renewed. All else that is due is claimed for
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
+
+import structlog
 
 from hub.runtime.clock import Clock
 from storage.contract import ClaimStore
@@ -25,6 +26,8 @@ RENEWAL_SECONDS = LEASE_SECONDS / 3
 WORK_SECONDS: Final = 300.0
 """Longer than anything takes that is claimed once it is due. What a node held whose
 term has ended is free at once."""
+
+log = structlog.get_logger()
 
 
 class WorkLeases:
@@ -45,11 +48,12 @@ class WorkLeases:
         """A new random id; never 0, which stands for no lease."""
         return self._random.getrandbits(62) | 1
 
-    def terms(self, limit: int) -> ClaimTerms:
-        """The terms on which up to ``limit`` pieces of work are claimed now."""
+    def terms(self, limit: int, seconds: float = LEASE_SECONDS) -> ClaimTerms:
+        """The terms on which up to ``limit`` pieces of work are claimed now, for so
+        many seconds."""
         return ClaimTerms(
             lease_id=self.new_id(),
-            seconds=LEASE_SECONDS,
+            seconds=seconds,
             now=self._clock.now(),
             limit=limit,
         )
@@ -92,11 +96,11 @@ class WorkClaims:
     ) -> tuple[int, frozenset[int]]:
         """Claim; returns a lease, and which of these are held under it and may be begun
         now. Raises `StorageError`."""
-        terms = self._leases.terms(len(ids))
+        terms = self._leases.terms(len(ids), WORK_SECONDS)
         if not ids or not self.are_trusted():
             return terms.lease_id, frozenset()
         held = await self._store.claim(
-            kind, ids, lease_id=terms.lease_id, seconds=WORK_SECONDS, now=terms.now
+            kind, ids, lease_id=terms.lease_id, seconds=terms.seconds, now=terms.now
         )
         if not self.are_trusted():  # the answer came late
             await self.release(kind, [*held], terms.lease_id)
@@ -108,8 +112,11 @@ class WorkClaims:
         later."""
         if ids:
             self._unreleased.append((kind, ids, lease_id))
-            with suppress(StorageError):
+            try:
                 await self._release_all()
+            except StorageError as error:
+                count = len(self._unreleased)
+                log.warning("claims_not_released", count=count, error=str(error))
 
     async def _release_all(self) -> None:
         while self._unreleased:

@@ -13,10 +13,9 @@ import msgspec
 
 from hub.core.status.freshness import publication_of
 from hub.runtime.metrics import Metrics
-from hub.services.entry_records import records_of
 from hub.services.feed_registration import existing_feed
 from protocols.model import Entry
-from storage.contract import Storage
+from storage.contract import LogStore, Storage
 from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
@@ -52,6 +51,10 @@ RECORD_PAGE: Final = 500
 MOST_RANKED: Final = 500
 """Entries among which those with the longest delays are found."""
 RANKED_AT_ONCE: Final = 100
+SOUGHT_RECORDS: Final = 2_000
+"""Records of its feed in which an entry is looked for."""
+PROBED: Final = 100
+"""Records of the feed that are read to see how far new entries have come."""
 OUT_OF_ORDER: Final = timedelta(seconds=10)
 """How far records may be out of order in the log, by the time they were found."""
 _TOLD: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED})
@@ -445,3 +448,53 @@ def _done_of(record: Record, cursor: EntryCursor | None) -> int:
     """How many of the record's entries were on the previous page."""
     is_begun = cursor is not None and cursor.position == record.position
     return cursor.number if cursor and is_begun else 0
+
+
+# --- the records of an entry ---
+
+# The log knows what a record tells, not which records tell of an entry. New entries of
+# a feed have rising ids, in the order of its records, so the first record of an entry
+# is found by halving the log, whatever the dates in the feed say.
+
+
+async def records_of(
+    log: LogStore, feed_id: FeedId, entry_id: EntryId, most: int = SOUGHT_RECORDS
+) -> list[Record]:
+    """The records that tell of an entry, the oldest first, out of the ``most`` of its
+    feed from its first one on; none if that is no longer in the log."""
+    begin = await _place_before(log, feed_id, entry_id, most)
+    records = await log.records(after=begin, limit=most, feed_id=feed_id)
+    return [each for each in records if _tells_of(each, entry_id)]
+
+
+async def _place_before(
+    log: LogStore, feed_id: FeedId, entry_id: EntryId, most: int
+) -> Position:
+    """A place before all records of the entry, with few others between."""
+    low, high = 0, int((await log.end()).position)
+    while high - low > most // 2:
+        middle = (low + high) // 2
+        found = await _next_new(log, feed_id, Position(middle))
+        if found is None or found[1] > entry_id:
+            high = middle
+        elif found[1] == entry_id:
+            return Position(found[0] - 1)
+        else:
+            low = max(middle, found[0] - 1)
+    return Position(low)
+
+
+async def _next_new(
+    log: LogStore, feed_id: FeedId, after: Position
+) -> tuple[Position, EntryId] | None:
+    """The next record with a new entry, and the first of them; None if there is none
+    among the next records of the feed."""
+    for record in await log.records(after=after, limit=PROBED, feed_id=feed_id):
+        new = [ref.entry_id for ref in record.entries if ref.revision == 1]
+        if new:
+            return record.position, min(new)
+    return None
+
+
+def _tells_of(record: Record, entry_id: EntryId) -> bool:
+    return any(ref.entry_id == entry_id for ref in record.entries)

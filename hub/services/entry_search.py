@@ -11,7 +11,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -20,38 +20,86 @@ from typing import Final
 from hub.core.news.search_terms import searched_subject, term_of
 from hub.limits.fair_queue import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
-from hub.services.entry_records import records_of
 from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.contract import Storage
 from storage.packing import unpack, unpack_head, unpacked_size
-from storage.records import EntrySource, FeedId, Matches, StoredEntry
+from storage.records import (
+    EntrySource,
+    FeedId,
+    Matches,
+    Record,
+    RecordKind,
+    StoredEntry,
+)
 
 PAGE = 100
 MOST_LOOKED_AT = 2_000
-"""Entries with the words of a query that are examined: they may not match, or not be
-visible."""
+"""Entries with the words of a query that are examined for one page: they may not match,
+or not be visible."""
 MOST_PAGES = 200
-"""Pages of the index that are examined, including those with entries that are not
-visible."""
+"""Pages of the index that are examined for one page, including those with entries that
+are not visible."""
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Unpacked bytes of found entries; the entry that exceeds them ends the search."""
+"""Unpacked bytes of the entries of a page; the one that exceeds them ends it."""
 SECONDS: Final = 5.0
-"""Seconds for one search, its waiting included; then it returns what it has found."""
+"""Seconds for one page, its waiting included; then it has what was found."""
 TURN_SECONDS: Final = 0.02
 """Seconds until another account has its turn; the entry being matched is finished."""
 MOST_WAITING: Final = 4
 """Searches of one account that may wait; any more are refused."""
 
 COUNTED_SPAN: Final = timedelta(days=7)
-"""Matches that the hub has seen since then are the forecast of a day."""
-SECONDS_A_DAY: Final = 86_400
+"""Matches that were news in this time tell how many come a day."""
+SHORTEST_SPAN: Final = timedelta(seconds=1)
+COUNTED_RECORDS: Final = 5_000
+"""Records of that time that are read, the feeds of the matches in turn."""
+COUNTED_OF_FEED: Final = 1_000
+"""Of them those of one feed."""
 
 _BUILDING: Final = "; the index is being built, so older ones may be missing"
 
 Sources = dict[FeedId, EntrySource]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage(CollectedEntries):
+    """A page of what a search finds. Its ``line`` says how many, and how far was
+    looked. ``next``: where the next page begins, None at the end.
+
+    ``looked_at``: entries with the words of the query that were examined, and
+    ``reached`` the date of the last of them, None if there was none.
+    """
+
+    next: int | None
+    looked_at: int
+    reached: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    place: int
+    date: datetime
+    entry: StoredEntry
+
+
+@dataclass(slots=True)
+class _Look:
+    """How far a search is. ``place``: below which it goes on; ``is_over``: all that
+    has its words was looked at."""
+
+    place: int | None
+    found: list[_Placed] = field(default_factory=list)
+    sources: Sources = field(default_factory=dict)
+    looked_at: int = 0
+    reached: datetime | None = None
+    is_over: bool = False
+
+    def pass_by(self, each: _Placed) -> None:
+        self.place, self.reached = each.place, each.date
+        self.looked_at += 1
 
 
 class IndexState(StrEnum):
@@ -72,6 +120,15 @@ class IndexReport:
     share: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchRate:
+    """How many matches come a day, by the news of the last week if ``is_of_week``, else
+    by the news among the matches that are known."""
+
+    per_day: float
+    is_of_week: bool
+
+
 class SearchService:
     def __init__(
         self,
@@ -82,79 +139,96 @@ class SearchService:
         tells_unlisted: bool = True,
         monotonic: Callable[[], float] = time.monotonic,
         seconds: float = SECONDS,
+        most: int = MOST_LOOKED_AT,
     ) -> None:
         """``days``: entries of the last so many days are in the index; 0: there is no
         index. ``tells_unlisted``: subscribers also find entries that are kept out of
-        listings. ``seconds``: for one search."""
+        listings. ``seconds`` and ``most``: for one page; how many are examined."""
         self._storage = storage
         self._public_url = public_url
         self._days = days
         self._tells_unlisted = tells_unlisted
         self._monotonic = monotonic
         self._seconds = seconds
+        self._most = most
         self._thread = FairThread("search", waiting=MOST_WAITING)
 
     async def find(
-        self, principal: Principal, query: str, count: int
-    ) -> CollectedEntries:
-        """The newest entries that match and that the account may see.
+        self, principal: Principal, query: str, count: int, below: int | None = None
+    ) -> SearchPage:
+        """The newest entries that match and that the account may see; or those from
+        ``below`` on, the `next` of the page before.
 
-        Raises `SearchOff`; `InvalidValue` (a `QueryError` that says where, and what was
-        expected); and `TooManyWaiting` while the account has as many searches under way
-        as it may.
+        A page may be short, or empty, without being the last: what is looked at for
+        one is bounded. Raises `SearchOff`; `InvalidValue` (a `QueryError` that says
+        where, and what was expected); and `TooManyWaiting` while the account has as
+        many searches under way as it may.
         """
         if not self._days:
             raise SearchOff
         read = parse_query(query)
-        found: list[StoredEntry] = []
-        sources: Sources = {}
+        look = _Look(below)
         index = await self.report()
         remark = "" if index.state is IndexState.COMPLETE else _BUILDING
         try:
             async with asyncio.timeout(self._seconds):
-                await self._look(principal, read, count + 1, found, sources)
+                await self._look(principal, read, count + 1, look)
         except TimeoutError:
             remark += f"; stopped after {self._seconds:g} s"
         except WaitingLineFull:
             raise TooManyWaiting(
                 f"{MOST_WAITING} searches of this account are waiting already"
             ) from None
-        has_more = len(found) > count
-        del found[count:]
-        named = dict.fromkeys(each.feed_id for each in found)
-        return CollectedEntries(
+        found = look.found[:count]
+        has_more = len(look.found) > count
+        named = dict.fromkeys(each.entry.feed_id for each in found)
+        line = _line(look, len(found), has_more=has_more, is_first=below is None)
+        return SearchPage(
             topic=f"{self._public_url}/?hub.mode=search",
             hub=f"{self._public_url}/hub",
-            entries=found,
-            sources=[sources[feed_id] for feed_id in named],
+            entries=[each.entry for each in found],
+            sources=[look.sources[feed_id] for feed_id in named],
             is_merged=True,
             title=f"Search: {read}",
-            line=f"{_counted(len(found), has_more=has_more)} found{remark}",
+            line=f"{line}{remark}",
             topics={},
+            next=found[-1].place if has_more else look.place,
+            looked_at=look.looked_at,
+            reached=look.reached,
         )
 
-    async def per_day(
+    async def rate(
         self, newest: Sequence[StoredEntry], most: int, now: datetime
-    ) -> float:
-        """How many entries a day like these the hub has seen, whatever their dates say.
+    ) -> MatchRate:
+        """How many entries like these come a day, by when the log says that they were
+        news, whatever their dates say. What a feed had at its first fetch is none.
 
-        ``newest`` are all that were found, or the last ``most`` of them, the newest
-        first. Of fewer than that, those of the last week count.
+        ``newest`` are all that were found, or ``most`` of them.
         """
-        log = self._storage.log
-        if len(newest) >= most:
-            oldest = newest[-1]
-            records = await records_of(log, oldest.feed_id, oldest.id)
-            if records:
-                days = (now - records[0].at) / timedelta(days=1)
-                return len(newest) / max(days, 1 / SECONDS_A_DAY)
-        begin = await log.position_before(now - COUNTED_SPAN)
-        seen = await log.records(after=begin, limit=PAGE)
-        ids = [
-            ref.entry_id for each in seen for ref in each.entries if ref.revision == 1
-        ]
-        recent = [each for each in newest if ids and each.id >= min(ids)]
-        return len(recent) / COUNTED_SPAN.days
+        seen = await self._seen(newest, now - COUNTED_SPAN)
+        span, is_of_week = COUNTED_SPAN, True
+        if seen and most <= len(newest) == len(seen):  # others are of the week, too
+            span, is_of_week = now - min(each.at for each in seen), False
+        news = sum(each.kind is RecordKind.ENTRIES for each in seen)
+        days = max(span, SHORTEST_SPAN) / timedelta(days=1)
+        return MatchRate(per_day=news / days, is_of_week=is_of_week)
+
+    async def _seen(
+        self, entries: Sequence[StoredEntry], since: datetime
+    ) -> list[Record]:
+        """For each of the entries that came since then, the record that tells of it."""
+        log, room = self._storage.log, COUNTED_RECORDS
+        begin = await log.position_before(since)
+        ids = {each.id for each in entries}
+        seen = list[Record]()
+        for feed_id in dict.fromkeys(each.feed_id for each in entries):
+            limit = min(room, COUNTED_OF_FEED)
+            records = await log.records(after=begin, limit=limit, feed_id=feed_id)
+            room -= len(records)
+            for record in records:
+                new = [each for each in record.entries if each.revision == 1]
+                seen += [record for each in new if each.entry_id in ids]
+        return seen
 
     async def report(self) -> IndexReport:
         """The state of the index. Raises `StorageError`."""
@@ -169,33 +243,28 @@ class SearchService:
         )
 
     async def _look(
-        self,
-        principal: Principal,
-        query: Query,
-        count: int,
-        found: list[StoredEntry],
-        sources: Sources,
+        self, principal: Principal, query: Query, count: int, look: _Look
     ) -> None:
-        """Add entries to ``found`` until there are enough, or all were examined."""
-        room, looked_at = MOST_BYTES, 0
-        below: int | None = None
+        """Look on until there are enough entries, or all were examined."""
+        room = MOST_BYTES
         for _ in range(MOST_PAGES):
-            page = await self._page(principal, query, below)
-            await self._learn(sources, page.entries)
-            waiting = page.entries
+            page = await self._page(principal, query, look.place)
+            await self._learn(look.sources, page.entries)
+            waiting = tuple(map(_Placed, page.places, page.dates, page.entries))
             while waiting:
-                choosing = partial(
-                    _choose, query, waiting, sources, TURN_SECONDS, self._monotonic
-                )
-                chosen, waiting = await self._thread.run(principal.account.id, choosing)
-                for each in chosen:
-                    room -= unpacked_size(each.body)
-                    found.append(each)
-                    if len(found) >= count or room <= 0:
+                judging = partial(_judge, query, waiting, look.sources, self._monotonic)
+                verdicts = await self._thread.run(principal.account.id, judging)
+                for each, is_match in zip(waiting, verdicts, strict=False):
+                    look.pass_by(each)
+                    if not is_match:
+                        continue
+                    look.found.append(each)
+                    room -= unpacked_size(each.entry.body)
+                    if len(look.found) >= count or room <= 0:
                         return
-            below = page.next
-            looked_at += len(page.entries)
-            if below is None or looked_at >= MOST_LOOKED_AT:
+                waiting = waiting[len(verdicts) :]
+            look.place, look.is_over = page.next, page.next is None
+            if look.is_over or look.looked_at >= self._most:
                 return
 
     async def _page(
@@ -204,7 +273,7 @@ class SearchService:
         return await self._storage.search.find(
             term_of(query),
             viewer=principal.viewer,
-            limit=PAGE,
+            limit=min(PAGE, self._most),
             below=below,
             listed_only=not self._tells_unlisted,
         )
@@ -216,33 +285,43 @@ class SearchService:
             sources[source.feed.id] = source
 
 
-def _counted(entries: int, *, has_more: bool) -> str:
-    said = "1 entry" if entries == 1 else f"{entries} entries"
-    return f"the newest {said} of more that were" if has_more else said
+def _line(look: _Look, count: int, *, has_more: bool, is_first: bool) -> str:
+    """How many were found, and how far was looked."""
+    said = "1 entry" if count == 1 else f"{count} entries"
+    if has_more:
+        which = f"the newest {said}" if is_first else f"{said} more"
+        return f"{which} of more that were found"
+    said = said if is_first else f"{said} more" if count else "no more entries"
+    if look.is_over:
+        return f"{said} found"
+    among = ""
+    if look.reached is not None:
+        since = f"{look.reached:%Y-%m-%d %H:%M:%SZ}"
+        among = f" among {look.looked_at:,} with these words, back to {since}"
+    return f"{said} found{among}; older ones may match"
 
 
-def _choose(
+def _judge(
     query: Query,
-    entries: tuple[StoredEntry, ...],
+    entries: tuple[_Placed, ...],
     sources: Mapping[FeedId, EntrySource],
-    seconds: float,
     monotonic: Callable[[], float],
-) -> tuple[list[StoredEntry], tuple[StoredEntry, ...]]:
-    """The entries that match, and those for which there was no time. The index has
-    found words and their places; other conditions are checked on the entries."""
-    end = monotonic() + seconds
+) -> list[bool]:
+    """Whether each of the entries matches, as far as there was time for them. The index
+    has found words and their places; other conditions are checked on the entries."""
+    end = monotonic() + TURN_SECONDS
     heads: dict[FeedId, Feed] = {}
-    chosen = []
-    for number, stored in enumerate(entries, 1):
-        source = sources.get(stored.feed_id)
-        if source is None:
-            continue
-        if stored.feed_id not in heads:
-            heads[stored.feed_id] = unpack_head(source.head)
-        entry, head = unpack(stored.body, Entry), heads[stored.feed_id]
-        subject = searched_subject(entry, head, source.feed, source.statistics)
-        if query.matches(subject):
-            chosen.append(stored)
+    verdicts = []
+    for each in entries:
+        stored, source = each.entry, sources.get(each.entry.feed_id)
+        is_match = False
+        if source is not None:
+            if stored.feed_id not in heads:
+                heads[stored.feed_id] = unpack_head(source.head)
+            entry, head = unpack(stored.body, Entry), heads[stored.feed_id]
+            subject = searched_subject(entry, head, source.feed, source.statistics)
+            is_match = query.matches(subject)
+        verdicts.append(is_match)
         if monotonic() >= end:
-            return chosen, entries[number:]
-    return chosen, ()
+            break
+    return verdicts

@@ -65,10 +65,14 @@ class FeedPoller(Protocol):
     """The part of `hub.ingest.poller.Poller` that the use cases need."""
 
     async def fetch_now(
-        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+        self,
+        feed_id: FeedId,
+        reason: PollReason = PollReason.ASKED_FOR,
+        *,
+        only_first: bool = False,
     ) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; returns the feed as it is
-        afterwards."""
+        afterwards. ``only_first``: not if it has been fetched before."""
         ...
 
     def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
@@ -361,8 +365,9 @@ class FeedService:
         follows = consequences(before, feed, ended + last)
         if request.own_period is not None:
             feed = await self._follow_period(feed)
-        if request.credentials is not None or request.url is not None:
-            feed = await self._first_fetch(feed, LONGEST_WAIT)
+        is_other = request.credentials is not None or request.url is not None
+        if is_other and feed.state is FeedState.ACTIVE:
+            feed = await self._wait_for_fetch(feed, LONGEST_WAIT)
         return EditedFeed(feed=feed, follows=follows, ended=ended + last)
 
     async def _checked_move(
@@ -513,17 +518,22 @@ class FeedService:
     async def _first_fetch(self, feed: StoredFeed, wait: float) -> StoredFeed:
         if wait <= 0 or feed.state is not FeedState.ACTIVE:
             return feed
-        return await self._wait_for_fetch(feed, min(wait, LONGEST_WAIT))
+        seconds = min(wait, LONGEST_WAIT)
+        return await self._wait_for_fetch(feed, seconds, only_first=True)
 
     async def _wait_for_fetch(
         self,
         feed: StoredFeed,
         seconds: float,
         reason: PollReason = PollReason.ASKED_FOR,
+        *,
+        only_first: bool = False,
     ) -> StoredFeed:
         try:
             async with asyncio.timeout(seconds):
-                return await self._poller.fetch_now(feed.id, reason)
+                return await self._poller.fetch_now(
+                    feed.id, reason, only_first=only_first
+                )
         except TimeoutError:
             return await self._storage.feeds.get(feed.id) or feed
 

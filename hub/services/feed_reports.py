@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from hub.core.schedule.poll_period import Plan
@@ -47,6 +47,8 @@ from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
     AuditFilter,
+    AuditOutcome,
+    AuditRecord,
     AuditTarget,
     BulkPlan,
     FeedFilter,
@@ -54,7 +56,6 @@ from storage.records import (
     FeedState,
     FeedStatistics,
     PlanAction,
-    PlanId,
     Poll,
     PollReason,
     RecordKind,
@@ -101,7 +102,8 @@ ASKED_WITHIN: Final = timedelta(seconds=60)
 _FETCH, _PAUSE, _RESUME = "fetch_feed", "pause_feed", "resume_feed"
 _CONFIRM: Final = "confirm_plan"
 READ_CHANGES: Final = 100
-"""Records of the audit trail on a feed that are read to find its pauses."""
+"""Records of the audit trail that are read to find the pauses of a feed, and who
+confirmed plans."""
 READ_PLANS: Final = 50
 """Plans that are read to find who had a feed fetched, or paused it."""
 
@@ -163,6 +165,13 @@ class FindingsPage:
 
     feeds: tuple[FeedFindings, ...]
     next: FeedId | None
+
+
+class _NamedPlan(NamedTuple):
+    """``name``: who confirmed it, as far as the audit trail knows, and its number."""
+
+    plan: BulkPlan
+    name: str
 
 
 class FeedReportService:
@@ -260,43 +269,7 @@ class FeedReportService:
         """The last polls of a feed, even of a removed one, from ``since`` on and before
         ``until``, and what explains the gaps. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
-        history = await self.history_of(feed, since, until, limit=limit)
-        kept = await self._storage.feeds.polls(feed_id)
-        earlier = (each for each in kept if since is not None and each.at < since)
-        later = [each for each in kept if until is not None and each.at >= until]
-        return replace(
-            history,
-            before=next(earlier, None),
-            after=later[-1] if later else None,
-            pauses=await self.pauses(feed, kept, since, until),
-        )
-
-    async def pauses(
-        self,
-        feed: StoredFeed,
-        polls: Sequence[Poll],
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> tuple[FeedPause, ...]:
-        """When a feed was paused in a span of time, by whom, and who resumed it: as far
-        as the audit trail, the last plans and its polls know it."""
-        wanted = AuditFilter(target=AuditTarget.FEED, target_id=feed.id, without=_FETCH)
-        page = await self._audit.page(wanted, before=None, limit=READ_CHANGES)
-        changes = [
-            PauseChange(
-                at=each.at,
-                is_pause=each.operation == _PAUSE,
-                by=f"{each.account.name} by {each.source}",
-            )
-            for each in page.records
-            if each.operation in (_PAUSE, _RESUME) and 200 <= each.status < 400
-        ]
-        plans = await self._storage.plans.latest(READ_PLANS)
-        of_plans = (change_of_plan(each, feed) for each in plans)
-        changes += [each for each in of_plans if each is not None]
-        polled = [each.at for each in polls if each.reason.is_by_schedule]
-        found = pauses_of(feed, changes, polled)
-        return tuple(each for each in found if each.overlaps(since, until))
+        return await self.history_of(feed, since, until, limit=limit)
 
     async def history_of(
         self,
@@ -305,32 +278,72 @@ class FeedReportService:
         until: datetime | None = None,
         *,
         limit: int | None = None,
+        has_pauses: bool = True,
     ) -> PollHistory:
-        """Like `history`."""
-        polls = tuple(
-            each
-            for each in await self._storage.feeds.polls(feed.id)
-            if (since is None or each.at >= since)
-            and (until is None or each.at < until)
-        )[:limit]
-        asked_by = await self._asked_by(feed.id, polls)
-        return PollHistory(feed=feed, polls=polls, asked_by=asked_by)
+        """Like `history`. Unless ``has_pauses``, these are not looked for."""
+        kept = await self._storage.feeds.polls(feed.id)
+        earlier = [each for each in kept if since is not None and each.at < since]
+        later = [each for each in kept if until is not None and each.at >= until]
+        beside = {each.at for each in (*earlier, *later)}
+        polls = [each for each in kept if each.at not in beside][:limit]
+        told = [*later[-1:], *polls, *earlier[:1]]
+        is_of_plan = any(each.reason is PollReason.BY_PLAN for each in told)
+        plans = await self._last_plans() if has_pauses or is_of_plan else []
+        pauses = await self._pauses(feed, kept, plans) if has_pauses else ()
+        return PollHistory(
+            feed=feed,
+            polls=tuple(polls),
+            asked_by={
+                **await self._asked_alone(feed.id, told),
+                **_asked_by_plans(feed.id, told, plans),
+            },
+            before=earlier[0] if earlier else None,
+            after=later[-1] if later else None,
+            pauses=tuple(each for each in pauses if each.overlaps(since, until)),
+        )
 
-    async def _asked_by(
-        self, feed_id: FeedId, polls: Sequence[Poll]
-    ) -> dict[datetime, str]:
-        """Who had the polls made that were asked for, as far as the audit trail and
-        the plans know: whoever subscribes asks for one, too."""
-        asked = [each.at for each in polls if each.reason is PollReason.ASKED_FOR]
-        planned = [each.at for each in polls if each.reason is PollReason.BY_PLAN]
-        return {
-            **(await self._asked_alone(feed_id, asked) if asked else {}),
-            **(await self._asked_by_plans(feed_id, planned) if planned else {}),
-        }
+    async def _pauses_since(
+        self, feed: StoredFeed, polls: Sequence[Poll], since: datetime
+    ) -> tuple[FeedPause, ...]:
+        """The pauses of a feed that reach beyond a time, as far as they are known."""
+        turned = feed.turned_at or feed.created_at
+        if feed.state is not FeedState.PAUSED and turned <= since:
+            return ()
+        found = await self._pauses(feed, polls, await self._last_plans())
+        return tuple(each for each in found if each.overlaps(since, None))
+
+    async def _pauses(
+        self, feed: StoredFeed, polls: Sequence[Poll], plans: Sequence[_NamedPlan]
+    ) -> list[FeedPause]:
+        """When a feed was paused, by whom, and who resumed it: as far as the audit
+        trail, the last plans and its polls know it."""
+        wanted = AuditFilter(
+            target=AuditTarget.FEED,
+            target_id=feed.id,
+            without=_FETCH,
+            outcome=AuditOutcome.DONE,
+        )
+        page = await self._audit.page(wanted, before=None, limit=READ_CHANGES)
+        changes = [
+            PauseChange(
+                at=each.at, is_pause=each.operation == _PAUSE, by=_doer_of(each)
+            )
+            for each in page.records
+            if each.operation in (_PAUSE, _RESUME)
+        ]
+        of_plans = (change_of_plan(each.plan, feed, each.name) for each in plans)
+        changes += [each for each in of_plans if each is not None]
+        polled = [each.at for each in polls if each.reason.is_by_schedule]
+        return pauses_of(feed, changes, polled)
 
     async def _asked_alone(
-        self, feed_id: FeedId, asked: Sequence[datetime]
+        self, feed_id: FeedId, polls: Sequence[Poll]
     ) -> dict[datetime, str]:
+        """Who asked for polls of this feed alone, as far as the audit trail knows:
+        whoever subscribes asks for one, too."""
+        asked = [each.at for each in polls if each.reason is PollReason.ASKED_FOR]
+        if not asked:
+            return {}
         wanted = AuditFilter(
             operation=_FETCH,
             target=AuditTarget.FEED,
@@ -343,42 +356,31 @@ class FeedReportService:
         for at in asked:
             near = min(page.records, key=lambda it: abs(it.at - at), default=None)
             if near is not None and abs(near.at - at) <= ASKED_WITHIN:
-                found[at] = f"{near.account.name} by {near.source}"
+                found[at] = _doer_of(near)
         return found
 
-    async def _asked_by_plans(
-        self, feed_id: FeedId, asked: Sequence[datetime]
-    ) -> dict[datetime, str]:
-        """Who confirmed the plans that were carried out at these times."""
-        plans = [
-            each
-            for each in await self._storage.plans.latest(READ_PLANS)
-            if each.action is PlanAction.FETCH and _may_have_found(each, feed_id)
+    async def _last_plans(self) -> list[_NamedPlan]:
+        plans = await self._storage.plans.latest(READ_PLANS)
+        if not plans:
+            return []
+        wanted = AuditFilter(operation=_CONFIRM, outcome=AuditOutcome.DONE)
+        page = await self._audit.page(wanted, before=None, limit=READ_CHANGES)
+        confirmed = {each.target_id: f"{_doer_of(each)}, " for each in page.records}
+        return [
+            _NamedPlan(each, f"{confirmed.get(each.id, '')}plan {each.id}")
+            for each in plans
         ]
-        found, said = dict[datetime, str](), dict[PlanId, str]()
-        for at in asked:
-            plan = next((each for each in plans if _is_under_way(each, at)), None)
-            if plan is not None:
-                if plan.id not in said:
-                    said[plan.id] = await self._confirmed_by(plan)
-                found[at] = said[plan.id]
-        return found
-
-    async def _confirmed_by(self, plan: BulkPlan) -> str:
-        wanted = AuditFilter(
-            operation=_CONFIRM, target=AuditTarget.PLAN, target_id=plan.id
-        )
-        page = await self._audit.page(wanted, before=None, limit=1)
-        who = [f"{each.account.name} by {each.source}" for each in page.records]
-        return f"{who[0] if who else plan.account.name}, plan {plan.id}"
 
     async def timeline(self, history: PollHistory) -> FeedTimeline:
-        """The polls of a history, and what was new since the first of them."""
+        """The polls of a history, what was new since the first of them, and when the
+        feed was paused since then."""
         polls = history.polls
         if not polls:
             return timeline((), (), self._clock.now())
-        feed_id, log = history.feed.id, self._storage.log
-        after = await log.last_before(feed_id, polls[-1].at)
+        feed, log = history.feed, self._storage.log
+        feed_id, since = feed.id, polls[-1].at
+        pauses = await self._pauses_since(feed, polls, since)
+        after = await log.last_before(feed_id, since)
         records = await log.records(after=after, limit=SHOWN_RECORDS, feed_id=feed_id)
         committed = {
             ref.entry_id: record.at
@@ -388,7 +390,7 @@ class FeedReportService:
         }
         entries = await log.entries(list(committed)[-SHOWN_POSTS:])
         posts = [_seen(each, committed[each.id]) for each in entries]
-        return timeline(polls, posts, self._clock.now())
+        return timeline(polls, posts, self._clock.now(), pauses)
 
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
@@ -478,6 +480,29 @@ def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:
         published=entry.published or entry.updated,
         committed=committed,
     )
+
+
+def _doer_of(record: AuditRecord) -> str:
+    """Who did it, and by what means."""
+    return f"{record.account.name} by {record.source}"
+
+
+def _asked_by_plans(
+    feed_id: FeedId, polls: Sequence[Poll], plans: Sequence[_NamedPlan]
+) -> dict[datetime, str]:
+    """The plans that were carried out when a feed was polled by a plan."""
+    fetches = [
+        each
+        for each in plans
+        if each.plan.action is PlanAction.FETCH and _may_have_found(each.plan, feed_id)
+    ]
+    found = dict[datetime, str]()
+    for poll in polls:
+        if poll.reason is PollReason.BY_PLAN:
+            under_way = (each for each in fetches if _is_under_way(each.plan, poll.at))
+            if (named := next(under_way, None)) is not None:
+                found[poll.at] = named.name
+    return found
 
 
 def _may_have_found(plan: BulkPlan, feed_id: FeedId) -> bool:

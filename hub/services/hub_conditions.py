@@ -240,19 +240,19 @@ class HubConditions:
             yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
         if error := self._storage.write_error() or self._write_error:
             yield _Finding(
-                key="write",
+                key="unwritable",
                 what=error,
                 advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
                 is_error=True,
             )
         elif (last := self._last_fault) and self._clock.now() - last < FAULT_TOLD:
             yield _Finding(
-                key="writes",
+                key="failed_writes",
                 what=f"writes failed, the last at {last:%Y-%m-%d %H:%M:%S}Z:"
                 f" {self._storage.write_faults().last}",
-                advice="look into the disk of the database"
+                advice="check the disk of the database"
                 if self._disk.holds_database
-                else "look into the server of the database",
+                else "check the server of the database",
             )
         if self._free < LEAST_FREE_BYTES:
             has_all = self._disk.holds_database

@@ -78,11 +78,12 @@ class NewestEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntries:
-    """Entries found by a search. ``line`` says how many, and whether there may be
-    more."""
+    """A page of entries found by a search. ``line`` says how many, and how far was
+    looked; ``next``: where the next page begins, None at the end."""
 
     entries: tuple[ShownEntry, ...]
     line: str
+    next: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,12 +176,13 @@ class ReaderService:
             self._read_at = now
         return self._newest
 
-    async def search(self, query: str) -> FoundEntries:
-        """The entries that match. Raises the same errors as `SearchService.find`."""
-        found = await self._search.find(READER, query, SHOWN_ENTRIES)
+    async def search(self, query: str, below: int | None = None) -> FoundEntries:
+        """A page of the entries that match. Raises the same errors as
+        `SearchService.find`."""
+        found = await self._search.find(READER, query, SHOWN_ENTRIES, below)
         sources = {each.feed.id: each for each in found.sources}
         shown = await run_in_thread(partial(_of_search, found.entries, sources))
-        return FoundEntries(entries=shown, line=found.line)
+        return FoundEntries(entries=shown, line=found.line, next=found.next)
 
     async def topics(self, text: str = "", before: FeedId | None = None) -> TopicList:
         """Topics with this text in their URL or title, the latest added first. A page

@@ -53,6 +53,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.output_routes import OutputRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.playground_routes import PlaygroundRoutes
+from hub.web.api.search_routes import SearchRoutes
 from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
@@ -227,6 +228,7 @@ def create_application(
         *OperatorRoutes(
             services.operations, services.collections, services.settings
         ).routes(),
+        *SearchRoutes(services.search).routes(),
         *SeriesRoutes(services.series, services.entry_reports, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *OutputRoutes(services.outputs).routes(),

@@ -238,6 +238,7 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=asset_url,
         attempt_reasons=ATTEMPT_REASONS,
+        field_label=field_label,
         without_entries=WITHOUT_ENTRIES,
         version=hub.__version__,
         with_query=with_query,
@@ -353,7 +354,7 @@ _LABELS: Final[Mapping[tuple[str, str], str]] = {
     ("audit", "target"): "To a",
     ("tokens", "scope"): "Which may",
 }
-"""Fields that a page calls otherwise than others, by the last part of its path."""
+"""Fields that a page calls otherwise than others."""
 _COMMON_LABELS: Final[Mapping[str, str]] = {
     "since": "From",
     "until": "Until",
@@ -364,11 +365,14 @@ _COMMON_LABELS: Final[Mapping[str, str]] = {
 }
 
 
-def _label(path: str, name: str) -> str:
-    """What a form calls a field."""
-    page = path.rstrip("/").rpartition("/")[2]
+def field_label(name: str, page: str = "") -> str:
+    """What the forms of a page, named by the last part of its path, call a field."""
     common = _COMMON_LABELS.get(name, name.replace("_", " ").capitalize())
     return _LABELS.get((page, name), common)
+
+
+def _page_of(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _labelled(path: str, problem: Problem) -> str:
@@ -376,7 +380,8 @@ def _labelled(path: str, problem: Problem) -> str:
     field = f"{problem.field}: "
     if not problem.field or not problem.detail.startswith(field):
         return problem.detail
-    return f"{_label(path, problem.field)}: {problem.detail.removeprefix(field)}"
+    label = field_label(problem.field, _page_of(path))
+    return f"{label}: {problem.detail.removeprefix(field)}"
 
 
 def _entered(
@@ -387,7 +392,7 @@ def _entered(
     return tuple(
         EnteredField(
             name=name,
-            label=_label(path, name),
+            label=field_label(name, _page_of(path)),
             value="" if _SECRET.search(name) else value,
             is_wrong=name == wrong,
             is_shown=name == wrong or bool(value and times[name] == 1),

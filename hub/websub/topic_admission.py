@@ -114,7 +114,9 @@ class TopicBusy(Exception):
 class BaselinePoller(Protocol):
     """The part of `hub.ingest.poller.Poller` that is needed here."""
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
+    async def fetch_now(
+        self, feed_id: FeedId, *, only_first: bool = False
+    ) -> StoredFeed: ...
 
     def wake(self) -> None: ...
 
@@ -189,15 +191,17 @@ class TopicAdmission:
         if feed.state.is_stopped:
             raise TopicRefused(_unfetchable(feed.polling.error))
         if feed.polling.last_fetch is None:
-            feed = await self._fetch_now(feed)
+            feed = await self._fetch_now(feed, only_first=True)
         if feed.polling.last_fetch is None:
             raise TopicUnready("the topic's server asks for no requests now")
         return feed.id
 
-    async def _fetch_now(self, feed: StoredFeed) -> StoredFeed:
+    async def _fetch_now(
+        self, feed: StoredFeed, *, only_first: bool = False
+    ) -> StoredFeed:
         try:
             async with asyncio.timeout(FETCH_SECONDS):
-                return await self._poller.fetch_now(feed.id)
+                return await self._poller.fetch_now(feed.id, only_first=only_first)
         except (TimeoutError, NotFound):
             raise TopicUnready("fetching the topic takes too long") from None
 

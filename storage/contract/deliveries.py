@@ -175,8 +175,9 @@ class DeliveryStore(Protocol):
     async def attempts_kept_from(
         self, subscription_id: SubscriptionId
     ) -> datetime | None:
-        """When the oldest of its failures and catch-ups was, if earlier ones are no
-        longer kept; None if all are, or there were none."""
+        """From when on all its failures and catch-ups are kept; None if none have made
+        room for later ones. If there may have been earlier ones, of which nothing is
+        left, it is the time of the oldest that is kept of any subscription."""
         ...
 
     async def first_successes(

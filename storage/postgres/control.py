@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from storage.errors import StorageClosed, StorageError
+from storage.errors import StorageClosed
 from storage.postgres.connections import Connections, Row
 from storage.records import (
     AccessEnded,
@@ -60,7 +60,6 @@ class PostgresControl(SqliteControl):
         self._following = asyncio.create_task(
             self._follow(last), name="storage-control"
         )
-        self._following.add_done_callback(_report_failure)
 
     def stop(self) -> None:
         if self._following is not None:
@@ -76,25 +75,17 @@ class PostgresControl(SqliteControl):
                 read_at = loop.time()
             except StorageClosed:
                 return
-            except StorageError as error:
+            except Exception as error:  # whatever it is, the next look may succeed
                 rows = []
                 if loop.time() - read_at > UNREAD_SECONDS:
                     read_at = loop.time()
-                    self._tell(DecisionsMissed(str(error)))
+                    self._tell(DecisionsMissed(str(error) or repr(error)))
             for head, number, *event in rows:
                 self._log_end.advance((Position(head),))
                 if number is not None:
                     self._tell(_read_or_miss(number, event))
                     last = number
             await asyncio.sleep(PAUSE)
-
-
-def _report_failure(task: asyncio.Task[None]) -> None:
-    """Tell the loop's handler: nobody awaits the task."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None:
-        message = "decisions of other nodes are no longer read"
-        task.get_loop().call_exception_handler({"message": message, "exception": error})
 
 
 def _read_or_miss(number: int, row: list[Row]) -> ControlEvent:

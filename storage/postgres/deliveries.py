@@ -104,11 +104,18 @@ WHERE a.subscription_id = %(subscription)s AND a.at >= %(since)s AND a.at < %(un
 ORDER BY a.id DESC LIMIT %(limit)s
 """
 _KEPT_FROM: Final = """
-SELECT CASE number WHEN 1 THEN NULL ELSE at END FROM attempts
-WHERE subscription_id = %(subscription)s AND number > (SELECT number - %(kept)s
-    FROM attempts WHERE subscription_id = %(subscription)s ORDER BY id DESC LIMIT 1)
-ORDER BY id LIMIT 1
+WITH own AS (
+    SELECT number, at FROM attempts
+    WHERE subscription_id = %(subscription)s AND number > (SELECT number - %(kept)s
+        FROM attempts WHERE subscription_id = %(subscription)s ORDER BY id DESC LIMIT 1)
+    ORDER BY id LIMIT 1
+), oldest AS (SELECT id, at FROM attempts ORDER BY id LIMIT 1)
+SELECT coalesce((SELECT at FROM own WHERE number <> 1),
+    (SELECT o.at FROM oldest o JOIN subscriptions s ON s.created_at < o.at
+        WHERE o.id > 1 AND s.id = %(subscription)s))
 """
+"""Its numbers begin anew once none of its attempts is left. Then it has all since the
+oldest of any subscription."""
 _STRAIGHT: Final = """
 SELECT a.position, a.at, a.outcome, a.is_exact FROM (
     SELECT d.position, coalesce(answer_time(d.at, d.times, (m.n - 1)::int), d.at) AS at,

@@ -113,8 +113,9 @@ class PackedFetch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes, without those that are always few."""
-        return len(self.commit) + sum(map(len, (*self.deletions, *self.entries)))
+        """In bytes."""
+        rows = (*self.deletions, *self.entries, *self.named, *self.records)
+        return len(self.commit) + sum(map(len, rows))
 
 
 def to_jsonb(value: object) -> bytes:

@@ -26,7 +26,7 @@ from storage.records import (
     Term,
 )
 from storage.sqlite.rows import ENTRY, read_entry
-from storage.sqlite.search import count_fitting
+from storage.sqlite.search import count_fitting, matches_of
 
 _FIND: Final = """
 WITH found AS MATERIALIZED (
@@ -160,12 +160,8 @@ class PostgresSearch:
         read = await self._connections.all(
             f"SELECT {ENTRY} FROM entries e WHERE e.id = ANY(%s::bigint[])", (ids,)
         )
-        by_id = {row[0]: read_entry(row) for row in read}
         is_last = len(page) == len(rows) < limit
-        return Matches(
-            entries=tuple(by_id[entry_id] for entry_id in ids if entry_id in by_id),
-            next=None if is_last else page[-1][0],
-        )
+        return matches_of(page, map(read_entry, read), is_last=is_last)
 
 
 def encode_document(document: SearchDocument) -> str:

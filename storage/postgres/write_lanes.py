@@ -28,7 +28,7 @@ Outcome = TypeVar("Outcome")
 class _Batch(Generic[Item, Call, Outcome]):
     items: Sequence[Item]
     futures: Sequence[asyncio.Future[Outcome]]
-    call: Call
+    call: Call | Exception  # why there is none
 
 
 class WriteLane(Generic[Item, Call, Outcome]):
@@ -104,7 +104,13 @@ class WriteLane(Generic[Item, Call, Outcome]):
             self._waiting.popleft()
             items.append(item)
             futures.append(future)
-        return _Batch(items, futures, self._prepare(items))
+        return _Batch(items, futures, self._prepared(items))
+
+    def _prepared(self, items: Sequence[Item]) -> Call | Exception:
+        try:
+            return self._prepare(items)
+        except Exception as error:
+            return error
 
     async def _answers(
         self, batch: _Batch[Item, Call, Outcome]
@@ -114,6 +120,8 @@ class WriteLane(Generic[Item, Call, Outcome]):
         if not batch.items:
             return []
         try:
+            if isinstance(batch.call, Exception):
+                raise batch.call
             return await self._write_call(batch.call)
         except Exception as error:
             of_server = isinstance(error.__cause__, psycopg.OperationalError)

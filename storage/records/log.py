@@ -324,12 +324,15 @@ Term: TypeAlias = Phrase | PlaceTerm | Both | Either
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of matches, newest first; ``next``: where the next page begins, None at
-    the end.
+    """A page of matches, newest first; ``places``: of each entry its own, below which
+    the next one is; ``dates``: the second of each, by which they are in order;
+    ``next``: where the next page begins, None at the end.
 
     A page may be empty without being the last: what the viewer must not see is left
     out.
     """
 
     entries: tuple[StoredEntry, ...]
+    places: tuple[int, ...]
+    dates: tuple[datetime, ...]
     next: int | None

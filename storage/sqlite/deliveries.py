@@ -362,9 +362,7 @@ class SqliteDeliveries:
         return from_milliseconds_or_none(row[0]) if row else None
 
     async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
-        row = await self._readers.first(
-            "SELECT id FROM attempts ORDER BY id DESC LIMIT 1 OFFSET ?", (kept,)
-        )
+        row = await self._readers.first(_LAST_BEYOND, {"kept": kept})
         last = row[0] if row else 0
         unit = partial(_trim_attempts, to_milliseconds(before), last, limit)
         return await self._writer.submit(unit)
@@ -417,11 +415,24 @@ WHERE a.subscription_id = :subscription AND a.at >= :since AND a.at < :until
 ORDER BY a.id DESC LIMIT :limit
 """
 _KEPT_FROM = """
-SELECT iif(number = 1, NULL, at) FROM attempts
-WHERE subscription_id = :subscription AND number > (SELECT number - :kept
-    FROM attempts WHERE subscription_id = :subscription ORDER BY id DESC LIMIT 1)
-ORDER BY id LIMIT 1
+WITH own AS (
+    SELECT number, at FROM attempts
+    WHERE subscription_id = :subscription AND number > (SELECT number - :kept
+        FROM attempts WHERE subscription_id = :subscription ORDER BY id DESC LIMIT 1)
+    ORDER BY id LIMIT 1
+), oldest AS (SELECT id, at FROM attempts ORDER BY id LIMIT 1)
+SELECT coalesce((SELECT at FROM own WHERE number <> 1),
+    (SELECT o.at FROM oldest o JOIN subscriptions s ON s.created_at < o.at
+        WHERE o.id > 1 AND s.id = :subscription))
 """
+"""Its numbers begin anew once none of its attempts is left. Then it has all since the
+oldest of any subscription."""
+_LAST_BEYOND = """
+SELECT id FROM attempts
+WHERE (SELECT max(id) FROM attempts) - (SELECT min(id) FROM attempts) >= :kept
+ORDER BY id DESC LIMIT 1 OFFSET :kept
+"""
+"""The newest attempt beyond so many. They are counted only if there may be as many."""
 _STRAIGHT = """
 WITH straight AS (
     SELECT position, at, members, outcomes, times FROM deliveries

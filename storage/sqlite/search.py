@@ -7,7 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,7 @@ from storage.records import (
     Position,
     SearchDocument,
     SearchState,
+    StoredEntry,
     Term,
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds
@@ -179,12 +180,26 @@ class SqliteSearch:
         page = rows[: count_fitting(rows)]
         ids = [entry_id for _, entry_id, _ in page if entry_id is not None]
         read = await self._readers.all(READ, (pack_ids(ids),))
-        by_id = {row[0]: read_entry(row) for row in read}
         is_last = len(page) == len(rows) < limit
-        return Matches(
-            entries=tuple(by_id[entry_id] for entry_id in ids if entry_id in by_id),
-            next=None if is_last else page[-1][0],
-        )
+        return matches_of(page, map(read_entry, read), is_last=is_last)
+
+
+def matches_of(
+    page: Sequence[Row], entries: Iterable[StoredEntry], *, is_last: bool
+) -> Matches:
+    """The documents of a page, with those of their entries that were read."""
+    by_id = {each.id: each for each in entries}
+    found = [(docid, by_id[id]) for docid, id, _ in page if id in by_id]
+    return Matches(
+        entries=tuple(entry for _, entry in found),
+        places=tuple(docid for docid, _ in found),
+        dates=tuple(_second_of(docid) for docid, _ in found),
+        next=None if is_last else page[-1][0],
+    )
+
+
+def _second_of(docid: int) -> datetime:
+    return datetime.fromtimestamp(docid >> SLOT_BITS, UTC)
 
 
 def count_fitting(rows: Sequence[Row]) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
+from websockets.asyncio.client import connect
 
 from tests.support.browsed_hubs import BrowsedHub, Kind, open_browsed_hub
 from tests.support.chromium import Tab, in_a_browser, new_tab
@@ -181,6 +185,119 @@ async def test_it_is_paused_and_goes_on(browsed: BrowsedHub, tab: Tab) -> None:
     await button.click()
     await until(tab.page.locator("#feeds-all"), f"all{before + 1}")
     await expect(status(tab)).to_have_text("")
+
+
+# --- a list whose rows come and go stands still while it is read ---
+
+
+@asynccontextmanager
+async def listening(browsed: BrowsedHub, count: int = 1) -> AsyncIterator[None]:
+    """So many live connections."""
+    url = f"ws{browsed.stage.hub.url.removeprefix('http')}/stream?topic=x://a/"
+    async with AsyncExitStack() as stack:
+        for _ in range(count):
+            await stack.enter_async_context(connect(url))
+        yield
+
+
+def connections(tab: Tab) -> Locator:
+    return tab.page.locator("tbody tr")
+
+
+@pytest.mark.parametrize("how", ["pointer", "keyboard", "selection", "pause"])
+async def test_live_connections_stay_where_they_are_while_they_are_read(
+    browsed: BrowsedHub, tab: Tab, how: str
+) -> None:
+    async with listening(browsed):
+        await open_moving(tab, "/admin/live")
+        await expect(connections(tab)).to_have_count(1)
+        read, leave = READING[how]
+        await read(tab)
+        waiting = tab.page.locator("[data-steady] .waiting")
+        async with listening(browsed, 2):
+            await until(waiting, "2 new: show")
+            await expect(connections(tab)).to_have_count(1)
+            assert await tab.page.locator("[aria-live], [role=log]").count() == 0
+            await waiting.press("Enter")
+            await expect(connections(tab)).to_have_count(3)
+            await read(tab)
+        await until(waiting, "2 gone: show")
+        await expect(connections(tab)).to_have_count(3)
+        await leave(tab)
+        await expect(connections(tab)).to_have_count(1)
+        await expect(waiting).to_be_hidden()
+    assert tab.complaints == []
+
+
+async def _point(tab: Tab) -> None:
+    await connections(tab).first.hover()
+
+
+async def _point_elsewhere(tab: Tab) -> None:
+    await tab.page.mouse.move(0, 0)
+    await tab.page.locator("h1").click()
+
+
+async def _focus(tab: Tab) -> None:
+    await tab.page.locator("select[name=sort]").focus()
+    row = connections(tab).first.get_by_role("link")
+    while not await row.evaluate("it => it === document.activeElement"):
+        await tab.page.keyboard.press("Tab")
+
+
+async def _select(tab: Tab) -> None:
+    await tab.page.evaluate(
+        "getSelection().selectAllChildren(document.querySelector('tbody tr th'))"
+    )
+
+
+async def _let_go(tab: Tab) -> None:
+    await tab.page.evaluate("getSelection().removeAllRanges()")
+    await _point_elsewhere(tab)
+
+
+async def _pause(tab: Tab) -> None:
+    button = tab.page.get_by_role("button", name="Pause")
+    if await button.get_attribute("aria-pressed") == "false":
+        await button.click()
+    await until(status(tab), "The list stands still until you go on.")
+
+
+async def _go_on(tab: Tab) -> None:
+    await tab.page.get_by_role("button", name="Pause").click()
+    await _point_elsewhere(tab)
+
+
+READING: Final[Mapping[str, Sequence[Callable[[Tab], Awaitable[None]]]]] = {
+    "pointer": (_point, _point_elsewhere),
+    "keyboard": (_focus, _point_elsewhere),
+    "selection": (_select, _let_go),
+    "pause": (_pause, _go_on),
+}
+
+
+async def test_notifications_of_a_topic_wait_while_it_is_paused(
+    browsed: BrowsedHub, tab: Tab
+) -> None:
+    feed_id, feed = await browsed.stage.add_feed()
+    topic = browsed.stage.publisher.url(feed)
+    await tab.open(f"/admin/live/tail?{urlencode({'topic': topic})}")
+    await until(tab.page.locator("#tail"), "Notifications appear here as they come.")
+    pause = tab.page.get_by_role("button", name="Pause")
+    await pause.click()
+    for _ in range(2):
+        await browsed.stage.publish(feed_id, feed)
+    waiting = tab.page.locator(".waiting")
+    await until(waiting, "2 new: show")
+    lines = tab.page.locator("ol > li")
+    await expect(lines).to_have_count(0)
+    await waiting.click()
+    await expect(lines).to_have_count(2)
+    await browsed.stage.publish(feed_id, feed)
+    await until(waiting, "1 new: show")
+    await pause.click()
+    await expect(lines).to_have_count(3)
+    assert tab.complaints == []
 
 
 async def test_a_form_that_came_later_is_accepted(

@@ -125,6 +125,18 @@ async def test_matches_come_in_pages(scene: Scene) -> None:
     assert keys == [["c", "b"], ["a"]]
 
 
+async def test_a_page_begins_below_any_match_of_the_page_before(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await publish(scene, feed, a="word", b="word", c="word")
+    search, wanted = scene.storage.search, Phrase(("word",))
+    page = await search.find(wanted, viewer=None, limit=9)
+    assert sorted(page.dates, reverse=True) == [*page.dates]
+    assert {each.microsecond for each in page.dates} == {0}
+    for number, place in enumerate(page.places, 1):
+        rest = await search.find(wanted, viewer=None, limit=9, below=place)
+        assert rest.entries == page.entries[number:]
+
+
 async def test_what_is_indexed_again_is_found_by_its_new_words_only(
     scene: Scene,
 ) -> None:

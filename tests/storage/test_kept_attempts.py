@@ -15,7 +15,7 @@ from storage.postgres import open_database
 from storage.sqlite.flushes import ATTEMPTS_KEPT, DETAILS_KEPT
 from tests.support.failures import details, failed
 from tests.support.new_database import new_postgres, open_new
-from tests.support.storage_scene import Scene, at
+from tests.support.storage_scene import Scene, at, new_subscription
 
 Execute = Callable[[str], None]
 
@@ -70,3 +70,24 @@ async def test_the_oldest_make_room_but_for_those_with_details(
     seconds = [each.at for each in kept]
     assert seconds == [at(each) for each in (14, 13, 12, 11, 4, 3, 2, 1, 0)]
     assert await deliveries.attempts_kept_from(subscription.id) == at(11)
+
+
+async def test_what_made_room_for_others_is_not_said_to_be_kept(
+    engine: tuple[Scene, Execute],
+) -> None:
+    scene, _ = engine
+    feed = await scene.add_feed()
+    quiet, busy = [await scene.subscribe(feed, name) for name in "ab"]
+    deliveries = scene.storage.deliveries
+    await scene.flush(attempts=(failed(quiet, at(0)),))
+    await scene.flush(attempts=tuple(failed(busy, at(each)) for each in (1, 2, 3)))
+
+    await deliveries.trim_attempts(at(-9), 9, kept=2)
+
+    kept = [await deliveries.attempts_kept_from(each.id) for each in (quiet, busy)]
+    assert kept == [at(2), at(2)], "of the first none are left"
+    await scene.flush(attempts=(failed(quiet, at(9)),))
+    assert await deliveries.attempts_kept_from(quiet.id) == at(2), "counted anew"
+    new = new_subscription(feed, "new")
+    later = await scene.storage.subscriptions.add(new, at(5))
+    assert await deliveries.attempts_kept_from(later.id) is None

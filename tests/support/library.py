@@ -100,6 +100,7 @@ class Library:
         key_of: str = "//entries.example/",
         matching: Sequence[FeedId] = (),
         unlisted: bool = False,
+        kind: RecordKind = RecordKind.ENTRIES,
     ) -> None:
         """Publish entries a second apart, the last one the newest.
 
@@ -120,7 +121,7 @@ class Library:
             )
             for number, title in enumerate(titles)
         ]
-        await self._commit(name, *entries, matching=matching)
+        await self._commit(name, *entries, matching=matching, kind=kind)
 
     async def index(self) -> None:
         await SearchIndex(self.hub.storage, self.hub.clock).catch_up()
@@ -140,7 +141,11 @@ class Library:
         await save_statistics(self.hub.storage, write)
 
     async def _commit(
-        self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()
+        self,
+        name: str,
+        *entries: Entry,
+        matching: Sequence[FeedId] = (),
+        kind: RecordKind = RecordKind.ENTRIES,
     ) -> None:
         keys = tuple((each.key, True) for each in entries)
         kept = DocumentWrite(content_type="text/xml", body=b"as it came")
@@ -159,11 +164,7 @@ class Library:
             format=FeedFormat.RSS,
             head=Feed(title=f"About {name}", id=f"id of {name}"),
             entries=entries,
-            records=(
-                RecordWrite(
-                    kind=RecordKind.ENTRIES, status=Status(code=200), entries=keys
-                ),
-            )
+            records=(RecordWrite(kind=kind, status=Status(code=200), entries=keys),)
             if entries
             else (),
             body=kept if entries else None,

@@ -49,8 +49,9 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "jit": "off",
     "log_min_messages": "fatal",
 }
-_OWN: Final = ("durable", "memory")
-"""What is no setting of PostgreSQL: ``durable``, and ``memory`` for its data."""
+_OWN: Final = ("durable", "memory", "standby_of")
+"""What is no setting of PostgreSQL: ``durable``, ``memory`` for its data, and the
+directory of the server that it is a ``standby_of``."""
 _WITHOUT_DURABILITY: Final[Mapping[str, str]] = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -130,10 +131,24 @@ class DurableServer(PostgresServer):
         self.holder.stdin.flush()
         assert self.holder.stdout.readline(), "PostgreSQL does not start again"
 
+    def fail(self) -> None:
+        """Stop the server at once, for good."""
+        _stop(self.holder)
+
+    def await_standbys(self) -> None:
+        """Acknowledge nothing any more that a standby has not got."""
+        self._execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self._execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Make a standby a server that can be written."""
+        self._execute("SELECT pg_promote()")
+
 
 @contextmanager
 def durable_server(**settings: str) -> Iterator[DurableServer]:
-    """Run a server for the block; with ``memory="off"`` its data are on a disk."""
+    """Run a server for the block; with ``memory="off"`` its data are on a disk, and
+    with ``standby_of`` a directory it is the standby of the server there."""
     holder, server = _start({"durable": "on", **settings})
     try:
         yield DurableServer(server.url, holder=holder)
@@ -178,7 +193,10 @@ def hold(settings: Mapping[str, str]) -> None:
     directory = Path(mkdtemp(prefix="fanfare-postgres-", dir=place))
     try:
         programs, prefix = _programs(directory)
-        _make(directory, [*prefix, str(programs / "initdb")])
+        if primary := settings.get("standby_of"):
+            _copy(directory, [*prefix, str(programs / "pg_basebackup")], primary)
+        else:
+            _make(directory, [*prefix, str(programs / "initdb")])
         command = [*prefix, str(programs / "postgres"), *_options(directory, settings)]
         is_wanted = True
         while is_wanted:
@@ -216,6 +234,17 @@ def _make(directory: Path, initdb: Sequence[str]) -> None:
         ],
         check=True,
         stdout=subprocess.DEVNULL,
+    )
+
+
+def _copy(directory: Path, pg_basebackup: Sequence[str], primary: str) -> None:
+    """Copy a server that runs, to be its standby."""
+    subprocess.run(
+        [
+            *(*pg_basebackup, "-D", str(directory / "data"), "-h", primary),
+            *("-U", USER, "--write-recovery-conf", "--checkpoint=fast"),
+        ],
+        check=True,
     )
 
 

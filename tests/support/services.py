@@ -74,7 +74,11 @@ class FakePoller:
     woken: int = 0
 
     async def fetch_now(
-        self, feed_id: FeedId, reason: PollReason = PollReason.ASKED_FOR
+        self,
+        feed_id: FeedId,
+        reason: PollReason = PollReason.ASKED_FOR,
+        *,
+        only_first: bool = False,
     ) -> StoredFeed:
         self.fetch_reasons.append(reason)
         self.fetched.append(feed_id)

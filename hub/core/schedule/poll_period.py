@@ -273,7 +273,7 @@ def _wanted(
             "wanted",
             wanted,
             "s",
-            "until new entries are expected to have waited so long, by the weight",
+            "until new entries are expected to have waited that long, by the weight",
         ),
     )
     return wanted
@@ -329,7 +329,7 @@ def _earned_floor(
     return rules.default_floor, "asleep at this hour"
 
 
-NO_304 = "its server never answered “304 Not Modified” yet"
+NO_304 = "its server has never answered “304 Not Modified”"
 PROMISE_PRICE = 5_000.0
 """Above this price of a poll the budget does not pay for the promised periods."""
 

@@ -46,8 +46,8 @@ class FeedPause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return not is_over_before and (until is None or self.paused_at < until)
 
 
-def change_of_plan(plan: BulkPlan, feed: StoredFeed) -> PauseChange | None:
-    """What a plan may have done to a feed; None: nothing of this kind."""
+def change_of_plan(plan: BulkPlan, feed: StoredFeed, by: str) -> PauseChange | None:
+    """What a plan may have done to a feed, ``by`` whom; None: nothing of this kind."""
     wanted = plan.wanted
     if (
         plan.confirmed_at is None
@@ -60,7 +60,7 @@ def change_of_plan(plan: BulkPlan, feed: StoredFeed) -> PauseChange | None:
     return PauseChange(
         at=plan.confirmed_at,
         is_pause=plan.action is PlanAction.PAUSE,
-        by=f"{plan.account.name} by plan {plan.id}",
+        by=by,
         is_sure=bool(wanted.ids),
     )
 

@@ -13,6 +13,7 @@ import msgspec
 
 from hub.core.schedule.forecast import Forecast
 from hub.core.schedule.posting_profile import posts_known
+from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.freshness import LONGEST_DELAY
 from storage.records import EntryId, Poll, Posting
 
@@ -44,18 +45,23 @@ class SeenPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class FeedTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """Polls and posts from ``since`` until ``until``, the oldest first."""
+    """Polls, posts and pauses from ``since`` until ``until``, the oldest first."""
 
     since: datetime
     until: datetime
     polls: tuple[Poll, ...]
     posts: tuple[SeenPost, ...]
+    pauses: tuple[FeedPause, ...] = ()
 
 
 def timeline(
-    polls: Iterable[Poll], posts: Iterable[SeenPost], now: datetime
+    polls: Iterable[Poll],
+    posts: Iterable[SeenPost],
+    now: datetime,
+    pauses: Iterable[FeedPause] = (),
 ) -> FeedTimeline:
-    """The timeline from the oldest poll until ``now``; earlier posts are left out."""
+    """The timeline from the oldest poll until ``now``; what was over before is left
+    out."""
     by_time = sorted(polls, key=lambda poll: poll.at)
     since = by_time[0].at if by_time else now
     seen = [post for post in posts if since <= post.committed]
@@ -64,6 +70,7 @@ def timeline(
         until=max([now, *(poll.at for poll in by_time)]),
         polls=tuple(by_time),
         posts=tuple(sorted(seen, key=lambda post: post.committed)),
+        pauses=tuple(each for each in pauses if each.overlaps(since, now)),
     )
 
 

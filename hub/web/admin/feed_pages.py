@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
@@ -11,11 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.feed_health import health_of
-from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
-from hub.services.feed_reports import PollHistory
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import (
@@ -139,7 +137,9 @@ class FeedPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id, is_whole=False)
-        history = await self._reports.history_of(report.feed, limit=KEPT_POLLS)
+        history = await self._reports.history_of(
+            report.feed, limit=KEPT_POLLS, has_pauses=False
+        )
         drawn = replace(history, polls=history.polls[:DRAWN_POLLS])
         timeline = await self._reports.timeline(drawn)
         now, viewer = self._clock.now(), viewer_of(request)
@@ -167,7 +167,9 @@ class FeedPages(OperatorPages):
             polls=history.polls,
             runs=history.runs()[:SHOWN_RUNS],
             latest=await self._documents.entries_of(report.feed, SHOWN_ENTRIES),
-            pauses=await self._pauses(history, drawn) if is_drawn else (),
+            pauses=[each for each in timeline.pauses if each.resumed_at][
+                -SHOWN_PAUSES:
+            ],
             timeline=timeline,
             lanes=draw_timeline(timeline),
             half_within=half_within(timeline),
@@ -210,16 +212,6 @@ class FeedPages(OperatorPages):
             has_more=len(runs) > RUNS_OF_PAGE,
             query=dict(asked.query_params),
         )
-
-    async def _pauses(
-        self, history: PollHistory, drawn: PollHistory
-    ) -> Sequence[FeedPause]:
-        """The last pauses that are over, in the time of the picture."""
-        if not drawn.polls:
-            return ()
-        since = drawn.polls[-1].at
-        found = await self._reports.pauses(history.feed, history.polls, since)
-        return [each for each in found if each.resumed_at][-SHOWN_PAUSES:]
 
     @Operation(
         method="POST",

@@ -13,14 +13,15 @@ from math import ceil
 from typing import Final
 
 from hub.core.durations import duration, rounded_up
+from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.feed_timeline import FeedTimeline, SeenPost
 from hub.web.admin.plots import DAY, TimeAxis, TimeTick
 from storage.records import Poll, PollOutcome
 
-WIDTH: Final = 900
-HEIGHT: Final = 150
-POLLS_AT: Final = 34
-POSTS_AT: Final = 104
+LEAST_NAMED: Final = 56.0
+"""The width of a pause from which on it has its name within."""
+LEAST_BAND: Final = 3.0
+"""The width of the shortest pause, so that it is seen."""
 _LEFT: Final = 60
 _RIGHT: Final = 870
 _MOST_TICKS: Final = 7
@@ -66,9 +67,23 @@ class PostMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PauseBand:
+    """A time in which the feed was paused, over both lanes. ``seconds``: how long that
+    was, or is already."""
+
+    x: float
+    width: float
+    is_named: bool
+    pause: FeedPause
+    seconds: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
     """Two lanes: polls above posts."""
 
+    pauses: tuple[PauseBand, ...]
     polls: tuple[PollMark, ...]
     posts: tuple[PostMark, ...]
     ticks: tuple[TimeTick, ...]
@@ -100,6 +115,9 @@ def draw_timeline(timeline: FeedTimeline) -> Lanes:
         return axis.place(at.timestamp())
 
     return Lanes(
+        pauses=tuple(
+            _pause_band(each, since, timeline.until, place) for each in timeline.pauses
+        ),
         polls=tuple(
             PollMark(
                 x=place(each.at),
@@ -146,6 +164,29 @@ def _post_mark(
     )
 
 
+def _pause_band(
+    pause: FeedPause,
+    since: datetime,
+    until: datetime,
+    place: Callable[[datetime], float],
+) -> PauseBand:
+    end = pause.resumed_at or until
+    left, right = place(max(pause.paused_at, since)), place(max(end, since))
+    width = max(right - left, LEAST_BAND)
+    seconds = (end - pause.paused_at).total_seconds()
+    whose = f", by {pause.paused_by}" if pause.paused_by else ""
+    resumed = f", resumed by {pause.resumed_by}" if pause.resumed_by else ""
+    begin = "paused for" if pause.resumed_at else "paused, so far for"
+    return PauseBand(
+        x=left,
+        width=round(width, 1),
+        is_named=width >= LEAST_NAMED,
+        pause=pause,
+        seconds=seconds,
+        words=f"{begin} {duration(seconds)}{whose}{resumed}",
+    )
+
+
 def _late(delay: timedelta) -> str:
     return f"seen {duration(rounded_up(delay.total_seconds()))} after its publication"
 
@@ -156,6 +197,9 @@ def _sentence(timeline: FeedTimeline, seconds: float) -> str:
         f"{polls} {'poll' if polls == 1 else 'polls'} and {posts} new"
         f" {'entry' if posts == 1 else 'entries'} in the last {duration(seconds)}"
     )
+    if timeline.pauses:
+        times = "once" if len(timeline.pauses) == 1 else f"{len(timeline.pauses)} times"
+        words += f", in which it was paused {times}"
     firsts = [each for each in timeline.polls if each.outcome is PollOutcome.FIRST]
     if firsts and firsts[0].entries:
         words += f", besides what the first poll found ({firsts[0].entries:,})"

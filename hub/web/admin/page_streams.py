@@ -2,9 +2,9 @@
 
 Every page of a session can be requested as an event stream, too, by ``Accept:
 text/event-stream``. Once a second each page that somebody watches is rendered as it is
-when opened, once for all who see the same. What all of them need of the database is
-read at once. Of a page's parts (`hub.web.page_parts`), those that changed are sent.
-While nobody watches, nothing is done.
+when opened, once for all who see the same. What all of them read is read at once, if
+the engine does that. Of a page's parts (`hub.web.page_parts`), those that changed are
+sent. While nobody watches, nothing is done.
 
 A stream ends with its session. Watching a page does not count as using the session: one
 that is not used ends although a page is open.

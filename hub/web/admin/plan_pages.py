@@ -48,8 +48,11 @@ Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
 """Plans on a page."""
-_OF_THE_PAGE: Final = frozenset({"cursor", "after", "before", "limit", "sort", "done"})
-"""Parameters of a list that do not say which rows are meant."""
+_OF_THE_PAGE: Final = frozenset(
+    {"cursor", "after", "before", "limit", "sort", "done", "of", "at"}
+)
+"""Parameters of a list that do not say which rows are meant, those of a notice
+included."""
 
 
 def filter_of(asked: Request) -> str:

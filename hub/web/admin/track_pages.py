@@ -13,11 +13,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.entry_search import SearchService
+from hub.services.entry_search import MatchRate, SearchService
 from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
-from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
-from hub.web.operation import HTML, Operation
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    viewer_of,
+    without_blanks,
+)
+from hub.web.api.search_routes import SEARCH_CURSOR, query_search_cursor
+from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from protocols.model import Entry
 from protocols.protocol_errors import InvalidValue
@@ -41,16 +47,17 @@ class TrackTrial:
     """A query that was tried, and what it would have found.
 
     ``understood``: the query written out; "" if it is none, and ``error`` says why.
-    ``forecast``: matches a day, None without a search; by those of the last week if
-    ``is_of_week``, else by all of ``matches``.
+    ``line``: how many were found, and how far was looked; "" without a search.
+    ``rate``: how many matches come a day, None without a search and on later pages than
+    the first. ``next``: where the next page begins, None at the end.
     """
 
     understood: str = ""
     error: str = ""
     line: str = ""
     matches: tuple[TrialMatch, ...] = ()
-    forecast: float | None = None
-    is_of_week: bool = False
+    rate: MatchRate | None = None
+    next: int | None = None
 
 
 class TrackPages(OperatorPages):
@@ -72,12 +79,19 @@ class TrackPages(OperatorPages):
         id="get_track_page",
         summary="How a track query is understood, and which entries it matches",
         answers={200: {HTML: str}, 303: None},
+        query=(
+            Parameter(name="query", help="words, in the language of track queries"),
+            SEARCH_CURSOR,
+        ),
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
         viewer = viewer_of(request)
         query = request.query_params.get("query", "").strip()
-        trial = await self._try(viewer.principal, query) if query else TrackTrial()
+        below = query_search_cursor(without_blanks(request))
+        trial = TrackTrial()
+        if query:
+            trial = await self._try(viewer.principal, query, below)
         is_wrong = bool(query) and not trial.understood
         return render_page(
             "track.html",
@@ -87,28 +101,33 @@ class TrackPages(OperatorPages):
             now=self._clock.now(),
             query=query,
             trial=trial,
+            is_first=below is None,
             topic=f"{self._public_url}/track?{urlencode({'query': query})}",
             formats=(Format.JSON, Format.ATOM),
         )
 
-    async def _try(self, principal: Principal, query: str) -> TrackTrial:
+    async def _try(
+        self, principal: Principal, query: str, below: int | None
+    ) -> TrackTrial:
         try:
             understood = str(parse_query(query))
         except InvalidValue as error:
             return TrackTrial(error=str(error))
         try:
-            found = await self._search.find(principal, query, SHOWN_MATCHES)
+            found = await self._search.find(principal, query, SHOWN_MATCHES, below)
         except (SearchOff, TooManyWaiting) as error:
             return TrackTrial(understood=understood, error=str(error))
-        matches = _matches(found.entries, found.sources)
+        rate = None
+        if below is None:
+            rate = await self._search.rate(
+                found.entries, SHOWN_MATCHES, self._clock.now()
+            )
         return TrackTrial(
             understood=understood,
             line=found.line,
-            matches=matches,
-            forecast=await self._search.per_day(
-                found.entries, SHOWN_MATCHES, self._clock.now()
-            ),
-            is_of_week=len(matches) < SHOWN_MATCHES,
+            matches=_matches(found.entries, found.sources),
+            rate=rate,
+            next=found.next,
         )
 
 

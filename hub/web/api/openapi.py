@@ -32,6 +32,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.output_routes import OutputRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.playground_routes import PlaygroundRoutes
+from hub.web.api.search_routes import SearchRoutes
 from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
@@ -119,6 +120,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     OpenApiRoutes,
     FeedRoutes,
     FeedDocumentRoutes,
+    SearchRoutes,
     FeedListRoutes,
     SubscriptionRoutes,
     DeliveryRoutes,

@@ -102,6 +102,56 @@ function prepare(root) {
   tell(root);
 }
 
+// A list whose rows come and go stands still while it is paused or read: while the pointer is over it, the
+// keyboard is in it, or text of it is selected. A button says what waits, and shows it; it is read out to
+// nobody unasked.
+const hasPointer = matchMedia("(hover: hover)");
+const HOLDING = ["pointerleave", "focusout"];
+
+function isSelectedIn(element) {
+  const selection = getSelection();
+  return selection.rangeCount > 0 && !selection.isCollapsed && selection.containsNode(element, true);
+}
+
+class SteadyList {
+  isPaused = false;
+
+  // `count`: what waits, in words; "" if nothing does. `show`: shows it.
+  constructor(element, count, show) {
+    Object.assign(this, { element, count, show });
+    this.button = Object.assign(document.createElement("button"), { type: "button", className: "waiting", hidden: true });
+    this.button.addEventListener("click", () => this.let());
+    element.prepend(this.button);
+    for (const each of HOLDING) element.addEventListener(each, () => setTimeout(() => this.settle()));
+    document.addEventListener("selectionchange", () => this.settle());
+  }
+
+  get isHeld() {
+    const { element } = this;
+    const isPointedAt = hasPointer.matches && element.matches(":hover");
+    return this.isPaused || isPointedAt || Boolean(element.querySelector(":focus-visible")) || isSelectedIn(element);
+  }
+
+  pause(isPaused) {
+    this.isPaused = isPaused;
+    this.settle();
+  }
+
+  settle() {
+    if (!this.isHeld) return this.let();
+    const words = this.count();
+    this.button.hidden = !words && this.button !== document.activeElement;
+    const text = words ? `${words}: show` : "All is shown";
+    if (this.button.textContent !== text) this.button.textContent = text;
+  }
+
+  let() {
+    this.show();
+    if (this.isHeld) this.settle();
+    else this.button.hidden = true;
+  }
+}
+
 // New entries of a topic, as the hub sends them, are put before those that are there. What they say is only
 // ever set as text, and only http and https links are made.
 const MOST_FOLLOWED = 200;
@@ -147,7 +197,24 @@ function linesOf(data, isWhole) {
 }
 
 function follow(list) {
+  const waiting = [];
+  const show = () => {
+    for (const line of waiting.splice(0)) {
+      list.prepend(line);
+      if (list.childElementCount > MOST_FOLLOWED) list.lastElementChild.remove();
+    }
+    tell(list);
+  };
+  const steady = new SteadyList(list.parentElement, () => waiting.length && `${waiting.length} new`, show);
   const status = document.getElementById(list.dataset.status);
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Pause" });
+  const pause = (isPaused) => {
+    button.setAttribute("aria-pressed", isPaused);
+    steady.pause(isPaused);
+  };
+  button.addEventListener("click", () => pause(!steady.isPaused));
+  pause(false);
+  status.after(button);
   const source = new EventSource(list.dataset.follow);
   const isWhole = list.dataset.show === "notifications";
   source.addEventListener("open", () => {
@@ -155,11 +222,11 @@ function follow(list) {
   });
   source.addEventListener("notification", ({ data }) => {
     for (const line of linesOf(data, isWhole)) {
-      if ([...list.children].some(({ dataset }) => dataset.entry === line.dataset.entry)) continue;
-      list.prepend(line);
-      if (list.childElementCount > MOST_FOLLOWED) list.lastElementChild.remove();
+      if ([...list.children, ...waiting].some(({ dataset }) => dataset.entry === line.dataset.entry)) continue;
+      waiting.push(line);
+      if (waiting.length > MOST_FOLLOWED) waiting.shift();
     }
-    tell(list);
+    steady.settle();
   });
   source.addEventListener("reset", () => {
     status.textContent = "Some entries were missed: reload to see them. New ones appear here as they arrive.";
@@ -228,13 +295,53 @@ function removed(node) {
   return next;
 }
 
+// A part of the page that stands still while it is held; meanwhile a copy of it changes.
+class SteadyTable extends SteadyList {
+  part = this.element.querySelector("[data-live]");
+
+  constructor(element) {
+    super(element, () => this.changes(), () => this.showCopy());
+  }
+
+  // Whether the fresh part belongs to a copy, which it has then become part of.
+  take(fresh) {
+    if (!this.copy && this.isHeld) this.copy = this.part.cloneNode(true);
+    const old = fresh.id === this.copy?.id ? this.copy : this.copy?.querySelector(`#${fresh.id}`);
+    if (!old) return false;
+    become(old, fresh);
+    this.settle();
+    return true;
+  }
+
+  changes() {
+    if (!this.copy) return "";
+    tell(this.copy); // or times would differ
+    if (this.copy.isEqualNode(this.part)) return "";
+    const [shown, now] = [this.part, this.copy].map((each) => [...each.querySelectorAll("tr[id]")].map(({ id }) => id));
+    const beyond = (some, others) => some.filter((id) => !others.includes(id)).length;
+    const [come, gone] = [beyond(now, shown), beyond(shown, now)];
+    return [come && `${come} new`, gone && `${gone} gone`].filter(Boolean).join(", ") || "newer figures";
+  }
+
+  showCopy() {
+    const { copy } = this;
+    this.copy = null;
+    if (!copy) return;
+    become(this.part, copy);
+    tell(this.part);
+  }
+}
+
+const tables = [...document.querySelectorAll("[data-steady]:has([data-live])")].map((each) => new SteadyTable(each));
+
 function swap(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   const fresh = template.content.firstElementChild;
+  prepare(template.content);
+  if (tables.some((each) => each.take(fresh))) return;
   const old = document.getElementById(fresh.id);
   if (!old) return;
-  prepare(template.content);
   const focused = document.activeElement;
   const place = old.contains(focused) ? old.closest("[tabindex]") : null;
   become(old, fresh);
@@ -305,9 +412,7 @@ function watch(panel) {
   }
 
   function isSelected() {
-    const selection = getSelection();
-    const isRange = selection.rangeCount > 0 && !selection.isCollapsed;
-    return isRange && [...document.querySelectorAll("[data-live]")].some((each) => selection.containsNode(each, true));
+    return [...document.querySelectorAll("[data-live]:not([data-steady] *)")].some(isSelectedIn);
   }
 
   function take({ name, data }) {
@@ -384,8 +489,11 @@ function watch(panel) {
   button.addEventListener("click", () => {
     const isPaused = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", isPaused);
-    (isPaused ? rest : goOn)("button");
-    if (isPaused) say("Nothing moves until you go on.");
+    if (tables.length) {
+      for (const each of tables) each.pause(isPaused);
+      say(isPaused ? "The list stands still until you go on." : "");
+    } else (isPaused ? rest : goOn)("button");
+    if (resting.has("button")) say("Nothing moves until you go on.");
   });
   document.addEventListener("visibilitychange", () => (document.hidden ? rest : goOn)("hidden"));
   document.addEventListener("selectionchange", () => {

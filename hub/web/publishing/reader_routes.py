@@ -17,6 +17,7 @@ from hub.services.reader_pages import (
     TopicList,
 )
 from hub.services.service_errors import SearchOff
+from hub.web.api.search_routes import SEARCH_CURSOR, query_search_cursor
 from hub.web.operation import HTML, Operation, Parameter, Routes
 from hub.web.page_rendering import (
     answer_unless_known,
@@ -86,17 +87,19 @@ class ReaderRoutes(Routes):
             " or URL",
             longest=LONGEST_SEARCH,
         ),
+        SEARCH_CURSOR,
         problems=(422, 429, 503),
     )
     async def search(self, request: Request) -> Response:
         text = request.query_params.get("q", "").strip()
         if len(text) > LONGEST_SEARCH:
             raise InvalidValue("q", f"at most {LONGEST_SEARCH} characters")
+        below = query_search_cursor(request)
         found, refused = FoundEntries(entries=(), line=""), ""
         topics = TopicList(topics=(), next=None)
         if text:
             try:
-                found = await self._readers.search(text)
+                found = await self._readers.search(text, below)
             except (InvalidValue, SearchOff) as error:
                 refused = str(error)
         if len(text) >= LEAST_PART:
@@ -107,6 +110,7 @@ class ReaderRoutes(Routes):
             section="Newest",
             text=text,
             found=found,
+            is_first=below is None,
             refused=refused,
             topics=topics,
         )

@@ -6,6 +6,7 @@ import hashlib
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -26,12 +27,12 @@ from hub.services.service_errors import NotReadable
 from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
-from hub.web.request_input import combined_field
+from hub.web.request_input import LARGEST_ID, combined_field
 from hub.web.superfeedr.answers import SANDBOXED, json_bytes_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from hub.web.superfeedr.listing import read_search, search_of
 from hub.web.superfeedr.retrieval_streams import Streaming
-from protocols.http import quality
+from protocols.http import HeaderLink, format_link_header, quality
 from protocols.live.live_messages import BodyFormat
 from protocols.live.message_encoding import EVENT_STREAM
 from protocols.protocol_errors import InvalidValue
@@ -100,14 +101,20 @@ class Retrieving:
         return await answer_document(call, document, format)
 
     async def search(self, call: Call) -> Response:
-        """200 with a feed of the entries that match, even if there are none."""
+        """200 with a feed of the entries that match, even if there are none; a link
+        ``next`` leads to older ones."""
         query = call.parameters.required("query", "words to search for")
-        format = call.format or BodyFormat.ATOM
-        found = await self._search.find(
-            call.principal, query, read_count(call.parameters)
-        )
+        format, count = call.format or BodyFormat.ATOM, read_count(call.parameters)
+        below = call.parameters.number("cursor", 0, least=0, most=LARGEST_ID) or None
+        found = await self._search.find(call.principal, query, count, below)
         document = await render(found, format)
-        return await answer_document(call, document, format)
+        answer = await answer_document(call, document, format)
+        if found.next is not None:
+            more = {"query": query, "count": count, "format": format}
+            href = f"{found.topic}&{urlencode({**more, 'cursor': found.next})}"
+            link = HeaderLink(href=href, rel="next")
+            answer.headers["Link"] = format_link_header([link])
+        return answer
 
     async def replay(self, call: Call) -> Response:
         """204 once the callback has taken its last entries; with ``async`` at once."""

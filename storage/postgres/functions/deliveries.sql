@@ -738,7 +738,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION trim_attempts(before bigint, most bigint, kept bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$
--- Delete attempts by age, and failures and catch-ups also until so many are left.
+-- Delete attempts by age, and failures and catch-ups also until so many are left: they are
+-- counted only if there may be as many.
 DECLARE
     failed bigint;
     crowded bigint;
@@ -748,7 +749,9 @@ BEGIN
         (SELECT id FROM attempts WHERE at < before ORDER BY at LIMIT most);
     GET DIAGNOSTICS failed = ROW_COUNT;
     DELETE FROM attempts WHERE id IN (SELECT id FROM attempts WHERE id <=
-            (SELECT id FROM attempts ORDER BY id DESC LIMIT 1 OFFSET kept)
+            (SELECT id FROM attempts
+                WHERE (SELECT max(id) - min(id) FROM attempts) >= kept
+                ORDER BY id DESC LIMIT 1 OFFSET kept)
         ORDER BY id LIMIT most - failed);
     GET DIAGNOSTICS crowded = ROW_COUNT;
     DELETE FROM deliveries WHERE id IN

@@ -153,6 +153,7 @@ BEGIN
     IF have_more THEN
         PERFORM put_what_is_rare(commits);
     END IF;
+    -- Trimming deletes entries while it holds AUDIENCE: they are written under it too.
     IF records <> '{}' OR entries <> '{}' OR deletions <> '{}' THEN
         PERFORM hold_audience();
         PERFORM require_same_audience(commits, known_queries);
@@ -182,12 +183,16 @@ CREATE OR REPLACE FUNCTION put_feeds(
     OUT have_matches boolean, OUT have_more boolean
 ) LANGUAGE plpgsql AS $$
 -- Store the feeds' own rows, of commits whose feeds are as they were when these were
--- decided, and which lack nothing: their places, and the feeds' new versions.
+-- decided, and which lack nothing: their places, and the feeds' new versions. The feeds
+-- are locked in the order of their ids, as everywhere: the order in which an update comes
+-- to its rows is the planner's.
 DECLARE
     allowed int;
     full_ids bigint[];
     full_polls bytea[];
 BEGIN
+    PERFORM 1 FROM feeds WHERE id = ANY(ARRAY(SELECT c.feed_id FROM unnest(commits) c))
+        ORDER BY id FOR NO KEY UPDATE;
     WITH written AS (
         -- If no column that others are generated from is written, PostgreSQL 16 and newer
         -- parse the expressions of these anew for each row, which costs more than all else.

@@ -1,1 +1,1 @@
--- What was to be dropped here goes with 0081: what expands the schema comes before it.
+-- Nothing. What former programs call is dropped by 0081, after all that expands the schema.

@@ -1,1 +1,1 @@
--- PostgreSQL drops here what former programs called, and since does so with 0081.
+-- Nothing. PostgreSQL drops what former programs call, in 0081.

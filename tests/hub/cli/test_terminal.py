@@ -119,6 +119,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tokens create": (("--account", "me", "--scope", "list"),),
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),
+    "track search": (("evil",), ("evil", "--json")),
     "track test": (("evil", "--in", "{folder}/feed.xml"),),
     "account": ((), ("--json",)),
     "ui": ((), ("--json",)),

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+
+from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
 FEED = b"""<rss version="2.0"><channel><title>Notes</title>
@@ -83,3 +86,61 @@ def test_what_is_no_feed_is_a_failure(
 def test_a_feed_that_cannot_be_had_is_a_failure(alone: Fanfare) -> None:
     result = alone("track", "test", "apple", "--in", "http://127.0.0.1:9/feed")
     assert result.exit_code == 1
+
+
+# --- search ---
+
+SINCE = "2026-06-02T12:00:00Z"
+FOUND = {
+    "id": 7,
+    "guid": "a",
+    "title": "News",
+    "url": "https://a.example/7",
+    "feed": 3,
+    "feed_title": "About A",
+    "feed_url": "https://a.example/feed",
+    "published": SINCE,
+    "updated": None,
+}
+UNDATED = {**FOUND, "id": 8, "title": "", "feed_title": "", "published": None}
+
+
+def page(*entries: dict[str, object], next: int | None = None) -> tuple[int, object]:
+    said = {"said": "so", "looked_at": 9, "reached": SINCE}
+    return 200, {"entries": list(entries), "next": next, **said}
+
+
+def lines(output: str) -> list[str]:
+    return [" ".join(each.split()) for each in output.splitlines()]
+
+
+def test_a_search_lists_what_it_finds(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/search"] = page(FOUND, UNDATED)
+    result = fanfare("track", "search", "news")
+    assert lines(result.stdout) == [
+        "ID PUBLISHED FEED TITLE URL",
+        "7 2026-06-02 12:00:00Z About A News https://a.example/7",
+        "8 no date https://a.example/feed (untitled) https://a.example/7",
+    ]
+    assert result.stderr == "2 entries\n"
+    assert [it for it, _ in api.requests] == ["GET /api/search?query=news&limit=50"]
+
+
+def test_a_search_of_more_says_how_far_it_looked_and_goes_on(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/search"] = page(FOUND, next=40)
+    result = fanfare("track", "search", "news", "--limit", "2", "--cursor", "90")
+    reach = ", back to 2026-06-02 12:00:00Z; older ones: --cursor 40"
+    assert result.stderr == f"2 entries{reach}\n"
+    assert [it.rpartition("&")[2] for it, _ in api.requests] == [
+        "cursor=90",
+        "cursor=40",
+    ]
+
+
+def test_a_search_that_gets_no_further_ends(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/search"] = page(next=90)
+    result = fanfare("track", "search", "news", "--cursor", "90", "--json")
+    assert json.loads(result.stdout)["next"] == 90
+    assert len(api.requests) == 1

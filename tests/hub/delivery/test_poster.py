@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub import PRODUCT
@@ -11,9 +12,10 @@ from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.notification_counter import GIVEN
 from hub.delivery.notifications import NotificationBody
 from hub.delivery.webhook import Poster, SlowRequests
-from hub.http import Purpose
+from hub.http import Purpose, Request
 from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
+from hub.runtime.callback_durations import CallbackDurations
 from protocols.websub.signatures import verify
 from protocols.websub.websub_parameters import ENDLESS_LEASE
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position
@@ -32,7 +34,14 @@ class Scene:
         self.clock = ManualClock()
         self.slow_requests = SlowRequests(callback, self.clock, slow_limit=8)
         self.origins = OriginLimiter(lambda host: False)
-        self.poster = Poster(self.slow_requests, self.origins, self.clock, HUB_URL)
+        self.durations = CallbackDurations()
+        self.poster = Poster(
+            self.slow_requests,
+            self.origins,
+            self.clock,
+            HUB_URL,
+            durations=self.durations,
+        )
         self.poster.epoch = "ep0ch"
         self.aside = 0
 
@@ -92,6 +101,24 @@ async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
     assert (reply.status, reply.error) == (0, "an internal error of the hub")
     assert [line["event"] for line in lines] == ["delivery_broke"]
     assert scene.places() == before
+
+
+async def test_a_fault_of_the_hub_says_nothing_of_how_long_a_callback_takes() -> None:
+    scene = Scene(FakeNetwork())
+
+    def break_after_two_seconds(request: Request) -> Exception:
+        scene.clock.advance(2)
+        return IndexError("nobody thought of that")
+
+    slow = replace(answered(), milliseconds=400)
+    scene.callback.answer_with(slow, break_after_two_seconds)
+    begun = scene.clock.unix()
+    await scene.post()
+    reply = await scene.post()
+    assert reply.milliseconds == 2_000
+    [found] = scene.durations.slowest(9)
+    assert (found.requests, found.median_milliseconds) == (1, 400)
+    assert found.last.timestamp() == begun + 0.4
 
 
 async def test_a_large_document_is_signed_like_any_other() -> None:

@@ -578,6 +578,33 @@ async def test_fetches_asked_for_together_are_one(stage: Stage) -> None:
     assert len(stage.fetcher.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("also_again", "requests"),
+    [
+        pytest.param(False, 0, id="nobody wants another"),
+        pytest.param(True, 1, id="somebody wants another"),
+    ],
+)
+async def test_a_first_fetch_is_not_made_if_there_was_one_meanwhile(
+    stage: Stage, also_again: bool, requests: int
+) -> None:
+    feed = a_feed(1, next_fetch=START + 9 * HOUR)
+    stage.add(feed)
+
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(stage.poller.fetch_now(feed.id, only_first=True))
+        if also_again:
+            group.create_task(stage.poller.fetch_now(feed.id))
+        await eventually(lambda: stage.poller.is_pinged(feed.id))
+        fetched = replace(feed, polling=Polling(last_fetch=START, last_success=START))
+        stage.add(fetched)
+        async with stage.running():
+            await first
+
+    assert len(stage.fetcher.requests) == requests
+    assert first.result().polling.last_fetch
+
+
 async def test_a_ping_is_a_fetch_that_nobody_waits_for(stage: Stage) -> None:
     feed = a_feed(1, next_fetch=START + 9 * HOUR)
     stage.add(feed)

@@ -14,9 +14,7 @@ def note(
     durations: CallbackDurations, id: int, *taken: int, is_delivered: bool = True
 ) -> None:
     for each in taken:
-        durations.note(
-            SubscriptionId(id), each, lambda: 60.0, is_delivered=is_delivered
-        )
+        durations.note(SubscriptionId(id), each, at=60.0, is_delivered=is_delivered)
 
 
 def order(durations: CallbackDurations) -> list[tuple[int, int]]:

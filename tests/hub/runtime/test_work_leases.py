@@ -8,6 +8,7 @@ from random import Random
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.runtime.work_leases import WorkClaims, WorkLeases
 from storage.contract import ClaimStore
@@ -84,8 +85,12 @@ async def test_what_cannot_be_given_up_is_given_up_before_more_is_begun() -> Non
     store = FakeClaims()
     claims = claims_of(store)
     store.is_broken = True
-    await claims.release(KIND, [1], 7)
-    await claims.release(KIND, [2], 8)
+    with capture_logs() as lines:
+        await claims.release(KIND, [1], 7)
+        await claims.release(KIND, [2], 8)
+    told = [(each["event"], each["count"], each["error"]) for each in lines]
+    unreleased, why = "claims_not_released", "the disk is full"
+    assert told == [(unreleased, 1, why), (unreleased, 2, why)]
     with pytest.raises(WriteFailed):
         await claims.may_begin()
 

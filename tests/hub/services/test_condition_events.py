@@ -99,7 +99,7 @@ async def test_one_that_comes_and_goes_is_told_once(teller: Teller) -> None:
 
 
 async def test_each_is_told_by_itself_and_others_are_not(teller: Teller) -> None:
-    await teller.look("disk", "disk_filling", "polls", LATE, "write", "warned 0")
+    await teller.look("disk", "disk_filling", "polls", LATE, "unwritable", "warned 0")
     told = ["deliveries", "disk", "disk_filling", "polls"]
     assert sorted(await teller.told()) == [(name, False) for name in told]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.entry_records import records_of
+from hub.services.entry_reports import records_of
 from storage.records import EntryId, RecordKind
 from tests.support.chosen_engine import open_chosen
 from tests.support.storage_scene import Scene, at

@@ -16,6 +16,7 @@ from hub.services.entry_search import (
     MOST_BYTES,
     MOST_WAITING,
     IndexState,
+    MatchRate,
     SearchService,
 )
 from hub.services.service_errors import SearchOff, TooManyWaiting
@@ -27,6 +28,7 @@ from storage.records import (
     FeedId,
     FeedStatistics,
     FeedStatisticsWrite,
+    RecordKind,
     TokenScope,
 )
 from tests.support.library import START, Library
@@ -79,7 +81,7 @@ async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
     search = SearchService(hub.storage, "http://hub.example", seconds=0)
     found = await search.find(await principal_of(hub, "me"), "word", 10)
     assert list(found.entries) == []
-    assert found.line == "0 entries found; stopped after 0 s"
+    assert found.line == "0 entries found; older ones may match; stopped after 0 s"
 
 
 async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> None:
@@ -147,6 +149,41 @@ async def test_large_entries_are_read_a_few_at_a_time_and_end_a_search(
     assert found == ["large 2", "large 1"]  # which are MOST_BYTES together
 
 
+async def test_a_search_goes_on_where_a_page_ended_whatever_ended_it(hub: Hub) -> None:
+    """A page that was full, one for which enough was looked at, and the last one."""
+    search = SearchService(hub.storage, "", most=8)
+    me, below, said, titles = await principal_of(hub, "me"), None, [], list[str]()
+    for query, most in (("word", 2), *[("word -27 -19 -18", 50)] * 4):
+        page = await search.find(me, query, most, below)
+        said.append(page.line)
+        titles += [unpack(each.body, Entry).title for each in page.entries]
+        below = page.next
+    assert below is None
+    assert titles == [f"word {each}" for each in range(29, -1, -1) if each not in GONE]
+    assert said == [
+        "the newest 2 entries of more that were found",
+        *(
+            f"{found} entries more found among 8 with these words, back to"
+            f" 2026-11-21 00:{minute}:00Z; older ones may match"
+            for found, minute in ((7, 20), (6, 12), (8, "04"))
+        ),
+        "4 entries more found",
+    ]
+
+
+GONE = (27, 19, 18)
+
+
+async def test_pages_of_more_matches_are_told_from_those_without_any(hub: Hub) -> None:
+    search, me = hub.services.search, await principal_of(hub, "me")
+    first = await search.find(me, "word", 20)
+    second = await search.find(me, "word", 5, first.next)
+    assert second.line == "5 entries more of more that were found"
+    assert (second.looked_at, second.reached) == (6, START + timedelta(minutes=4))
+    last = await search.find(me, "word -0 -1 -2 -3 -4", 5, second.next)
+    assert (last.line, last.next) == ("no more entries found", None)
+
+
 # --- what the index covers ---
 
 
@@ -195,5 +232,23 @@ async def test_how_many_come_a_day_is_told_by_when_the_hub_saw_them(hub: Hub) ->
     search, me = hub.services.search, await principal_of(hub, "me")
     newest = (await search.find(me, "word", 9)).entries
     seen = START + timedelta(days=1)
-    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0)):
-        assert await search.per_day(newest, most, seen + timedelta(days)) == expected
+    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0), (8, 9, 0)):
+        rate = await search.rate(newest, most, seen + timedelta(days))
+        assert rate == MatchRate(per_day=expected, is_of_week=(days, most) != (3, 9))
+
+
+async def test_what_a_feed_had_at_its_first_fetch_is_not_counted_as_news(
+    hub: Hub,
+) -> None:
+    library = await Library.open(hub)
+    await library.add_feed("late")
+    titles = [f"word late {number}" for number in range(40)]
+    await library.publish("late", *titles, minutes=60, kind=RecordKind.BASELINE)
+    await library.publish("late", "word later", minutes=90)
+    await library.index()
+    search, me = hub.services.search, await principal_of(hub, "me")
+    two_days_later = START + timedelta(days=3)
+    for found, most, expected in ((80, 80, 31 / 7), (41, 41, 1 / 2), (40, 41, 1 / 7)):
+        newest = (await search.find(me, "word", found)).entries
+        rate = await search.rate(newest, most, two_days_later)
+        assert rate.per_day == expected

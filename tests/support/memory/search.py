@@ -128,11 +128,16 @@ class MemorySearch:
             key=lambda each: (-each.sorted_at.timestamp(), each.stored.id),
         )
         start = below or 0
-        page = [each.stored for each in matching[start : start + limit]]
+        page = matching[start : start + limit]
+        found = [
+            (place, each)
+            for place, each in enumerate(page, start + 1)
+            if self._may_see(viewer, each.stored, listed_only)
+        ]
         return Matches(
-            entries=tuple(
-                each for each in page if self._may_see(viewer, each, listed_only)
-            ),
+            entries=tuple(each.stored for _, each in found),
+            places=tuple(place for place, _ in found),
+            dates=tuple(each.sorted_at.replace(microsecond=0) for _, each in found),
             next=start + limit if len(page) == limit else None,
         )
 

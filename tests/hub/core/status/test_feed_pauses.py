@@ -130,10 +130,10 @@ PLAN = BulkPlan(
 def test_a_plan_may_have_paused_or_resumed_a_feed(
     changes: dict[str, object], expected: tuple[bool, bool] | None
 ) -> None:
-    found = change_of_plan(replace(PLAN, **changes), FEED)
+    found = change_of_plan(replace(PLAN, **changes), FEED, "bob, plan 7")
     if expected is None:
         assert found is None
     else:
         assert found == PauseChange(
-            at=at(0.5), is_pause=expected[0], by="ann by plan 7", is_sure=expected[1]
+            at=at(0.5), is_pause=expected[0], by="bob, plan 7", is_sure=expected[1]
         )

@@ -8,6 +8,7 @@ import pytest
 
 from hub.core.schedule.forecast import foresee
 from hub.core.schedule.posting_profile import prior_of, with_posts
+from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.feed_timeline import (
     SeenPost,
     expected_week,
@@ -46,6 +47,20 @@ def test_a_timeline_goes_from_the_first_of_the_polls_until_now() -> None:
     assert (shown.since, shown.until) == (NOW - 30 * MINUTE, NOW)
     assert [poll.at for poll in shown.polls] == [NOW - 30 * MINUTE, NOW - 5 * MINUTE]
     assert [post.entry_id for post in shown.posts] == [29, 4]
+
+
+def test_a_timeline_has_the_pauses_that_reach_into_it() -> None:
+    over, within, open_one = (
+        FeedPause(
+            paused_at=NOW - begin * MINUTE,
+            paused_by="",
+            resumed_at=None if end is None else NOW - end * MINUTE,
+            resumed_by="",
+        )
+        for begin, end in ((50, 40), (40, 20), (5, None))
+    )
+    shown = timeline([a_poll(30)], [], NOW, [over, within, open_one])
+    assert shown.pauses == (within, open_one)
 
 
 def test_without_polls_there_is_nothing_to_show() -> None:

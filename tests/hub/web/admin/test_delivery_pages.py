@@ -97,7 +97,7 @@ async def test_a_callback_that_is_slow_each_time_is_listed_with_its_typical_time
     slow, quick = [await Scene(hub.storage).subscribe(feed, name) for name in "ab"]
     for each, taken in ((slow, 4_000), (quick, 120)):
         hub.metrics.callback_durations.note(
-            each.id, taken, hub.clock.unix, is_delivered=True
+            each.id, taken, at=hub.clock.unix(), is_delivered=True
         )
     page = await browser.open(f"{PAGE}/slowest")
     assert [row[:2] for row in rows(page)] == [
@@ -145,7 +145,7 @@ async def test_by_what_only_failures_are_known_nothing_is_said_of_the_others(
 ) -> None:
     await send(hub, feed)
     page = await browser.open(f"{PAGE}?outcome=delivered&{query}")
-    assert "known by topic and time alone" in text_of(page)
+    assert "found here by topic and time alone" in text_of(page)
     assert rows(page) == []
 
 
@@ -275,6 +275,16 @@ async def test_a_host_with_a_port_is_refused_with_what_is_expected(
     for host in ("127.0.0.1", "[::1]", "::1"):
         page = await browser.open(f"{PAGE}?host={quote(host)}")
         assert "No subscription like that is being retried." in text_of(page)
+
+
+async def test_what_was_done_to_a_dead_letter_is_no_filter_of_a_plan(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    await Scene(hub.storage).subscribe_retrying(feed, "late")
+    notice = "done=due&of=1&at=1767225600.000"
+    page = read(await browser.open(f"{PAGE}?{notice}&outcome=retried"))
+    [wanted] = page.xpath("//form[@id='plan']/input[@name='filter']/@value")
+    assert wanted == "outcome=retried"
 
 
 async def test_after_a_discard_nothing_is_called_delivered(

@@ -141,8 +141,15 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     await browser.send(f"/admin/feeds/{feed.id}/resume", form_token=token)
     after = await poll()
 
-    said = "by operator, by pages, to"
-    assert said in text_of(await browser.open(f"/admin/feeds/{feed.id}"))
+    said = "by operator, by pages, until"
+    shown = await browser.open(f"/admin/feeds/{feed.id}")
+    assert said in text_of(shown)
+    cells = read(shown).xpath("//*[@aria-label='Pauses']//tbody/tr/*")
+    paused_at, paused_by, _, resumed_by, lasted = (it.text_content() for it in cells)
+    assert paused_by == resumed_by == "operator by pages"
+    assert (paused_at, lasted) == (f"{paused:%Y-%m-%d %H:%M:%S} UTC", "2 h")
+    [band] = read(shown).xpath("//*[@class='pause']")
+    assert band.get("fill") == "url(#paused)"
     since, until = (
         (paused + timedelta(minutes=each)).strftime("%Y-%m-%dT%H:%M")
         for each in (10, 60)
@@ -151,12 +158,12 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     page = text_of(await browser.open(path))
     assert "No poll was made in this time." in page
     assert said in page
-    assert "when operator, by pages, had it polled again" in page
+    assert " UTC, resumed by operator, by pages: who changed it" in page
     for words in (f"{before} UTC: unchanged, planned", f"{after} UTC: unchanged"):
         assert words in page
     await browser.send(f"/admin/feeds/{feed.id}/pause", form_token=token)
     page = text_of(await browser.open(f"/admin/feeds/{feed.id}/polls?since=1min"))
-    assert "by operator, by pages, on:" in page
+    assert "It has been paused since" in page
     assert "none, because it is paused" in page
 
 
@@ -501,6 +508,7 @@ async def test_a_feed_shows_its_posts_beside_its_polls(
     page = read(answer)
     assert "and 1 new entry in the last" in text_of(answer)
     assert "seen within 7 min of their publication" in text_of(answer)
+    assert "Half of those in the picture seen within 7 min" in text_of(answer)
     [lanes] = page.xpath("//svg")
     assert len(lanes.xpath(".//g")) == 1 + len(await hub.storage.feeds.polls(feed_id))
     assert lanes.xpath(".//title/text()")[0] == (

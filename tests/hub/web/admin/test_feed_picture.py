@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from hub.core.status.feed_pauses import FeedPause
 from hub.core.status.feed_timeline import FeedTimeline, SeenPost, timeline
 from hub.web.admin.feed_picture import SHAPES, draw_timeline, draw_week
 from storage.records import EntryId, Poll, PollOutcome, PollReason
@@ -89,6 +90,32 @@ def test_a_sentence_has_the_numbers_of_the_picture() -> None:
     assert draw_timeline(shown()).sentence == (
         "2 polls and 0 new entries in the last 2 h."
     )
+
+
+@pytest.mark.parametrize(
+    ("paused", "resumed", "place", "words"),
+    [
+        (1.5, 0.5, (262.5, 405, True), "paused for 1 h, by ann, resumed by bob"),
+        (9, 1.5, (60, 202.5, True), "paused for 7 h 30 min, by ann, resumed by bob"),
+        (0.05, 0.04, (849.8, 4, False), "paused for 36 s, by ann, resumed by bob"),
+        (0.01, 0.009, (866, 3, False), "paused for 3.6 s, by ann, resumed by bob"),
+        (0.5, None, (667.5, 202.5, True), "paused, so far for 30 min, by ann"),
+    ],
+)
+def test_a_pause_is_a_band_with_who_paused_and_resumed(
+    paused: float, resumed: float | None, place: tuple[float, float, bool], words: str
+) -> None:
+    pause = FeedPause(
+        paused_at=NOW - paused * HOUR,
+        paused_by="ann",
+        resumed_at=None if resumed is None else NOW - resumed * HOUR,
+        resumed_by="" if resumed is None else "bob",
+    )
+    lanes = draw_timeline(replace(shown(), pauses=(pause,)))
+    [band] = lanes.pauses
+    assert (band.x, band.width, band.is_named) == place
+    assert band.words == words
+    assert lanes.sentence.endswith("in the last 2 h, in which it was paused once.")
 
 
 def test_outcomes_are_told_apart_by_more_than_colour() -> None:

@@ -9,7 +9,15 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from storage.records import FeedId, PlanState, Poll, PollOutcome, PollReason
+from hub.services.token_authentication import CreateToken
+from storage.records import (
+    FeedId,
+    PlanState,
+    Poll,
+    PollOutcome,
+    PollReason,
+    TokenScope,
+)
 from tests.support.admin import ADMIN
 from tests.support.operator_browser import (
     HOSTILE,
@@ -274,3 +282,28 @@ async def test_the_polls_of_a_plan_name_who_confirmed_it(
     history = await browser.client.get(f"/api/feeds/{feed.id}/history", headers=ADMIN)
     told = [each["asked_by"] for each in history.json()["polls"]]
     assert told == [None, "operator by pages, plan 1"]
+    until = (poll.at + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M")
+    gap = await browser.client.get(
+        f"/api/feeds/{feed.id}/history?since={until}Z&until={until}Z", headers=ADMIN
+    )
+    assert gap.json()["before"]["asked_by"] == "operator by pages, plan 1"
+    page = text_of(await browser.open(f"{path}?since={until}&until={until}"))
+    assert "unchanged, by plan by operator, by pages, plan 1." in page
+
+
+async def test_a_pause_by_a_plan_names_who_confirmed_it_not_who_made_it(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    scopes = frozenset({TokenScope.ADMIN})
+    ann = await hub.services.tokens.create(CreateToken(account="ann", scopes=scopes))
+    as_ann = {"Authorization": f"Bearer {ann.secret}"}
+    body = {"action": "pause", "feeds": {"category": "news"}}
+    made = await browser.client.post("/api/plans", json=body, headers=as_ann)
+    await press(browser, f"{PLANS}/{made.json()['id']}", "confirm")
+    again = await browser.client.post("/api/plans/1/confirm", headers=as_ann)
+    assert again.status_code == 409
+    await work(hub)
+    [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=1)
+    history = await browser.client.get(f"/api/feeds/{feed.id}/history", headers=ADMIN)
+    [pause] = history.json()["pauses"]
+    assert pause["paused_by"] == "operator by pages, plan 1"

@@ -458,7 +458,7 @@ async def test_a_time_before_it_was_subscribed_is_said_to_be_one(
     scene = Scene(hub.storage)
     await scene.subscribe(await scene.add_feed())
     shown = await browser.open(f"{PAGE}?until=2025-12-31T23:00Z")
-    assert "It was not subscribed then, but at" in text_of(shown)
+    assert "It was not subscribed then, only at" in text_of(shown)
 
 
 async def test_what_was_given_up_can_be_discarded(

@@ -40,7 +40,7 @@ async def test_a_query_says_what_it_matched_and_how_much_a_day(
 
     text = text_of(answer)
     assert "Read as laurel -hardy" in text
-    told = "14 entries found. 2 a day, by when the hub saw those of the last week."
+    told = "14 entries found. 2 a day, by the news of the last week:"
     assert told in text
     assert len(rows(answer)) == 14
     assert read(answer).xpath("//tbody//a/@href")[0].startswith("/admin/entries/")
@@ -53,9 +53,16 @@ async def test_of_more_matches_than_are_shown_the_newest_tell_how_many_come_a_da
     for number in range(51):
         await library.publish("public", f"laurel {number}", minutes=number)
     await library.index()
-    text = text_of(await browser.open(f"{PAGE}?query=laurel"))
+    first = await browser.open(f"{PAGE}?query=laurel")
+    text = text_of(first)
     assert "The newest 50 entries of more that were found." in text
-    assert "a day, by when the hub saw these." in text
+    assert "a day, by the news among these:" in text
+    (older,) = read(first).xpath("//a[@rel='next']/@href")
+    second = await browser.open(older)
+    assert "1 entry more found. Entry" in text_of(second)
+    assert [row[0] for row in rows(second)] == ["laurel 0"]
+    (back,) = read(second).xpath("//nav[@aria-label='Pages of the matches']/a/@href")
+    assert rows(await browser.open(back)) == rows(first)
 
 
 async def test_a_query_that_is_none_says_what_was_expected(
@@ -80,7 +87,7 @@ async def test_without_an_index_a_query_is_understood_all_the_same(
         await browser.log_in()
         text = text_of(await browser.open(f"{PAGE}?query=laurel"))
     assert "Read as laurel" in text
-    assert "a day, by those" not in text
+    assert "a day, by" not in text
 
 
 async def test_a_query_is_saved_as_a_subscription(

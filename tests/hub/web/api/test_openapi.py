@@ -233,6 +233,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/settings", None),
     ("GET", "/api/series?points=3", None),
     ("GET", "/api/entries", None),
+    ("GET", "/api/search?query=news", None),
     ("GET", "/api/audit?target=feed", None),
     ("GET", "/api/outputs", None),
     ("GET", "/api/accounts", None),

@@ -157,6 +157,23 @@ async def test_search_finds_public_entries_and_topics(
     assert read(answer).xpath("//input[@name='q']/@value") == ["morning"]
 
 
+async def test_what_a_search_finds_has_pages(
+    anybody: httpx2.AsyncClient, library: Library
+) -> None:
+    feed = await library.feeds.add("many")
+    await library.publish(feed, *[entry(f"{n}", f"Many {n}") for n in range(60)])
+    first = await anybody.get("/search?q=many")
+    assert "the newest 50 entries of more that were found" in text_of(first)
+    (older,) = read(first).xpath("//main//section//a[@rel='next']/@href")
+    second = await anybody.get(older)
+    assert "10 entries more found, newest first" in text_of(second)
+    assert len({*lines(first), *lines(second)}) == 60
+    assert not read(second).xpath("//a[@rel='next']")
+    (newest,) = read(second).xpath("//a[text()='Newest' and contains(@href, 'q=')]")
+    assert newest.get("href") == "/search?q=many"
+    assert (await anybody.get("/search?q=many&cursor=x")).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("query", "told"),
     [("(", "expected"), ("xy", "three characters"), ("zzzz", "No topic has this")],

@@ -463,6 +463,22 @@ async def test_a_search_is_answered_in_atom_unless_json_is_asked_for(ask: Ask) -
 
 
 @pytest.mark.usefixtures("texts")
+async def test_a_link_leads_to_older_matches(
+    ask: Ask, library: Library, anybody: httpx2.AsyncClient
+) -> None:
+    first = await ask("search", query="romeo", count="2", format="json")
+    assert titles(first) == ["AAPL", "Romeo alone"]
+    link = first.links["next"]["url"]
+    assert link.startswith(f"{PUBLIC_URL}/?hub.mode=search&query=romeo&count=2")
+    path = link.removeprefix(PUBLIC_URL)
+    last = await anybody.get(path, auth=("me", library.token))
+    assert titles(last) == ["Romeo"]
+    assert "next" not in last.links
+    refused = await ask("search", query="romeo", cursor="next")
+    assert (refused.status_code, "cursor" in refused.text) == (422, True)
+
+
+@pytest.mark.usefixtures("texts")
 async def test_the_operator_finds_all(anybody: httpx2.AsyncClient) -> None:
     query = {"hub.mode": "search", "query": "romeo hidden", "format": "json"}
 
