@@ -396,8 +396,8 @@ def migrate(as_json: bool) -> None:
     """Bring the schema up to date; `serve` does so when it starts.
 
     With a million subscriptions that may take a minute, in which the hub does not
-    answer. On PostgreSQL hubs of the former version may run meanwhile; what they still
-    use is removed when this is run again without them.
+    answer. On PostgreSQL hubs of the former version may go on meanwhile: run this again
+    once they have ended, to remove what only they use.
     """
     settings = _existing()
     from storage.database_url import migrate_storage
@@ -423,8 +423,8 @@ def describe_migration(found: DatabaseStatus) -> str:
     if found.version == found.latest:
         return reached
     return (
-        f"{reached}, which this version can use. Hubs of a former version run:"
-        f" {found.latest} removes what they need. Run this again when they have ended"
+        f"{reached}, which this version can use. Hubs of a former version still run,"
+        f" and need what {found.latest} removes: run this again once they have ended"
     )
 
 

@@ -275,7 +275,7 @@ def test_a_migration_beside_a_hub_of_a_former_version_says_what_is_left() -> Non
     told = describe_migration(found)
 
     assert told.startswith("postgresql://db/hub is at schema version 72, which")
-    assert told.endswith("Run this again when they have ended")
+    assert told.endswith("run this again once they have ended")
 
 
 @pytest.mark.usefixtures("in_use")
