@@ -37,11 +37,11 @@ from storage.copying.copied_tables import (
 from storage.copying.database_copy import CopiedHub, CopyOrigin
 from storage.errors import DatabaseUnusable, StorageError
 from storage.postgres.connections import ConnectionSettings
-from storage.postgres.driver_errors import read_failure, write_failure
+from storage.postgres.driver_errors import explained, read_failure, write_failure
 from storage.postgres.feeds import fingerprint_credentials
 from storage.postgres.known_end import KnownEnd
 from storage.postgres.membership import TERM_SECONDS
-from storage.postgres.opening import explained, prepare_to_copy
+from storage.postgres.opening import prepare_to_copy
 from storage.postgres.polling_state import FetchState, fetch_state_of, turned_polls
 from storage.postgres.rows import news_of, wanted_news_of
 from storage.postgres.schema import COPY_STATE

@@ -50,6 +50,18 @@ def is_undone(error: psycopg.Error) -> bool:
     return isinstance(error, _UNDONE)
 
 
+def explained(error: psycopg.Error) -> str:
+    """Why a database cannot be used."""
+    match error:
+        case errors.InsufficientPrivilege():
+            return f"the user lacks a right: {said(error)}"
+        case errors.ReadOnlySqlTransaction():
+            return f"the server is read-only: {said(error)}"
+        case errors.LockNotAvailable():
+            return "a lock that others hold did not become free; try again"
+    return said(error)
+
+
 def said(error: psycopg.Error) -> str:
     """The start of the server's message, in one line; the rest may quote the
     statement."""

@@ -9,12 +9,12 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
-from psycopg import AsyncConnection, conninfo, errors
+from psycopg import AsyncConnection, conninfo
 
 from storage.database_names import name_location
 from storage.errors import DatabaseTooNew, DatabaseUnusable
 from storage.postgres.connections import Connections, ConnectionSettings, Row, connect
-from storage.postgres.driver_errors import said
+from storage.postgres.driver_errors import explained, said
 from storage.postgres.fetch_commits import read_row_types
 from storage.postgres.known_end import KnownEnd
 from storage.postgres.membership import new_epoch
@@ -24,7 +24,7 @@ from storage.postgres.schema import (
     find_schema,
     is_migration_due,
     latest_schema,
-    outdated,
+    refuse_outdated,
     refuse_unfinished_copy,
     run_migrations,
     scripts,
@@ -91,8 +91,7 @@ async def _require_latest(connection: AsyncConnection[Row], name: str) -> None:
     found, latest = await find_schema(connection), latest_schema()
     if found.version > latest:
         raise DatabaseTooNew(name, found.version, latest)
-    if found.version < latest:
-        raise outdated(name, found)
+    refuse_outdated(name, found, latest)
 
 
 # --- the location ---
@@ -186,7 +185,7 @@ async def _prepare(
     if not is_target:
         await refuse_unfinished_copy(connection, name)
     found = await check_schema(connection, name, migrate=migrate)
-    if is_migration_due(found, migrate=migrate):
+    if migrate and is_migration_due(found):
         await run_migrations(connection, name, scripts())
     await _require_rights(connection, name)
 
@@ -211,18 +210,6 @@ async def _require_rights(connection: AsyncConnection[Row], name: str) -> None:
             f"the user {user!r} may not read and write the table {row[0]}; have it own"
             " the tables, or GRANT it all on them",
         )
-
-
-def explained(error: psycopg.Error) -> str:
-    """Why a database cannot be used."""
-    match error:
-        case errors.InsufficientPrivilege():
-            return f"the user lacks a right: {said(error)}"
-        case errors.ReadOnlySqlTransaction():
-            return f"the server is read-only: {said(error)}"
-        case errors.LockNotAvailable():
-            return "a migration could not lock its tables, which others use; try again"
-    return said(error)
 
 
 # --- the key ---
