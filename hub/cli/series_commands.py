@@ -276,7 +276,8 @@ def entries(
     more = "; there are more" if cursor else ""
     if page["examined"] is not None:
         more = f" of the last {page['examined']}"
-        more += ", of more in that time" if page["has_more"] else " in that time"
+        more += " of that time"
+        more += "; earlier ones were not looked at" if page["has_more"] else ""
     say(f"{plural(len(found), 'entry', 'entries')}{more}", err=True)
 
 

@@ -20,7 +20,6 @@ from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
     Attempt,
-    AttemptFilter,
     AttemptRange,
     DeadLetter,
     EntryId,
@@ -46,7 +45,8 @@ SHOWN_ATTEMPTS: Final = 20
 NOTED_WITHIN: Final = timedelta(seconds=60)
 """The longest time between a poll's answer and the commit of what it found."""
 MOST_RECORDS: Final = 5_000
-"""Records examined for one page of committed entries; most may tell of no entries."""
+"""Records examined for one page of committed entries, of the wanted feed if there is
+one; most may tell of no entries."""
 RECORD_PAGE: Final = 500
 MOST_RANKED: Final = 500
 """Entries among which those with the longest delays are found."""
@@ -134,7 +134,34 @@ class CommittedFilter:
 
 ALL_COMMITTED: Final = CommittedFilter()
 SEARCHED_PARTS: Final = 40
-"""How many times as many entries as a page has room for are examined for words."""
+"""How many times as many entries as a page has room for are examined for words, and how
+many parts of `RANKED_AT_ONCE`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NotifiedEntry:
+    """An entry as it is now, and a record that tells of it."""
+
+    feed: StoredFeed
+    record: Record
+    id: EntryId
+    entry: Entry
+
+    @property
+    def published(self) -> datetime | None:
+        return self.entry.published or self.entry.updated
+
+    @property
+    def delay(self) -> float | None:
+        """See `CommittedEntry`."""
+        date = publication_of(self.entry, self.published, self.record.at)
+        return (self.record.at - date).total_seconds() if date else None
+
+    @property
+    def rank(self) -> float:
+        """The lower, the longer the delay; those without one are last."""
+        delay = self.delay
+        return 1 if delay is None else -delay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +189,9 @@ class CommittedEntry:
 class CommittedPage:
     """A page of committed entries. ``next`` None: this is the last page.
 
-    By delay there is one page: the first of ``examined`` entries, the last of the span.
-    ``has_more``: the span has earlier ones.
+    By delay there is one page: the first of those that are wanted among ``examined``
+    entries, which are the last of the span, of the feed if it is one feed's.
+    ``has_more``: records from before these may tell of more.
     """
 
     entries: tuple[CommittedEntry, ...]
@@ -200,57 +228,73 @@ class EntryReportService:
             if order is EntryOrder.EARLIEST
             else self._notified_backwards
         )
-        found = list[CommittedEntry]()
+        found = list[_NotifiedEntry]()
         for _ in range(SEARCHED_PARTS if wanted.words else 1):
             room = limit - len(found)
             told, cursor = await tell(since, until, room, cursor, wanted.feed_id)
-            found += await self._committed(told, wanted)
+            found += await self._matching(told, wanted)
             if cursor is None or len(found) >= limit:
                 break
-        return CommittedPage(entries=tuple(found), next=cursor)
+        return CommittedPage(entries=await self._described(found), next=cursor)
 
     async def _by_delay(
         self, since: datetime, until: datetime, limit: int, wanted: CommittedFilter
     ) -> CommittedPage:
-        told, more = await self._notified_backwards(
-            since, until, MOST_RANKED, None, wanted.feed_id
-        )
-        found = list[CommittedEntry]()
-        for start in range(0, len(told), RANKED_AT_ONCE):
-            part = told[start : start + RANKED_AT_ONCE]
-            found += await self._committed(part, wanted)
-        found.sort(key=lambda each: 1 if each.delay is None else -each.delay)
+        parts = SEARCHED_PARTS if wanted.words else MOST_RANKED // RANKED_AT_ONCE
+        found, examined, cursor = list[_NotifiedEntry](), 0, None
+        for _ in range(parts):
+            told, cursor = await self._notified_backwards(
+                since, until, RANKED_AT_ONCE, cursor, wanted.feed_id
+            )
+            examined += len(told)
+            found += await self._matching(told, wanted)
+            if cursor is None or len(found) >= MOST_RANKED:
+                break
+        found.sort(key=lambda each: each.rank)
         return CommittedPage(
-            entries=tuple(found[:limit]),
+            entries=await self._described(found[:limit]),
             next=None,
-            examined=len(told),
-            has_more=more is not None,
+            examined=examined,
+            has_more=cursor is not None,
         )
 
-    async def _committed(
+    async def _matching(
         self, told: Sequence[tuple[Record, EntryRef]], wanted: CommittedFilter
-    ) -> tuple[CommittedEntry, ...]:
-        records = {record.position: record for record, _ in told}
-        sent = await self._storage.deliveries.first_successes(
-            [(record.feed_id, record.position) for record in records.values()]
-        )
-        ids = [ref.entry_id for _, ref in told]
+    ) -> list[_NotifiedEntry]:
+        """Those that are wanted, of feeds that have not been purged."""
+        ids = dict.fromkeys(ref.entry_id for _, ref in told)
         stored = {
             each.id: unpack(each.body, Entry)
-            for each in await self._storage.log.entries(list(dict.fromkeys(ids)))
+            for each in await self._storage.log.entries(list(ids))
         }
-        feed_ids = list({record.feed_id for record in records.values()})
+        found = [
+            (record, ref.entry_id, stored[ref.entry_id])
+            for record, ref in told
+            if ref.entry_id in stored and wanted.has_words_of(stored[ref.entry_id])
+        ]
+        if not found:
+            return []
+        feed_ids = list({record.feed_id for record, *_ in found})
         sources = await self._storage.entries.sources(feed_ids)
         feeds = {each.feed.id: each.feed for each in sources}
-        return tuple(
-            self._committed_entry(
-                feeds[record.feed_id], record, ref.entry_id, stored, sent
+        return [
+            _NotifiedEntry(
+                feed=feeds[record.feed_id], record=record, id=id, entry=entry
             )
-            for record, ref in told
+            for record, id, entry in found
             if record.feed_id in feeds
-            and ref.entry_id in stored
-            and wanted.has_words_of(stored[ref.entry_id])
+        ]
+
+    async def _described(
+        self, found: Sequence[_NotifiedEntry]
+    ) -> tuple[CommittedEntry, ...]:
+        if not found:
+            return ()
+        records = {each.record.position: each.feed.id for each in found}
+        sent = await self._storage.deliveries.first_successes(
+            [(feed_id, position) for position, feed_id in records.items()]
         )
+        return tuple(self._committed_entry(each, sent) for each in found)
 
     async def _notified_entries(
         self,
@@ -292,53 +336,43 @@ class EntryReportService:
         feed_id: FeedId | None,
     ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
         log = self._storage.log
-        begin = await log.position_before(since - OUT_OF_ORDER)
-        earliest = next(iter(await log.records(after=begin, limit=1)), None)
-        if earliest is None:
-            return [], None
-        begin = Position(earliest.position - 1)
-        upto = await log.position_before(until + OUT_OF_ORDER)
         if cursor:
-            upto = min(upto, cursor.position)
+            upto = cursor.position
+        else:
+            upto = await log.position_before(until + OUT_OF_ORDER)
         told: list[tuple[Record, EntryRef]] = []
         for _ in range(MOST_RECORDS // RECORD_PAGE):
-            after = Position(max(begin, upto - RECORD_PAGE))
-            records = await log.records(after=after, limit=RECORD_PAGE, feed_id=feed_id)
-            for record in reversed(records):
-                if record.position > upto:
-                    continue
+            records = await log.latest_records(
+                upto=upto, limit=RECORD_PAGE, feed_id=feed_id
+            )
+            for record in records:
+                if record.at < since - OUT_OF_ORDER:
+                    return told, None
                 refs = _wanted(record, since, until)[::-1]
                 first = _done_of(record, cursor)
                 last = first + limit - len(told)
                 told += [(record, ref) for ref in refs[first:last]]
                 if len(refs) > last:
                     return told, EntryCursor(record.position, last)
-            upto = after
-            if upto <= begin:
+                upto = Position(record.position - 1)
+            if len(records) < RECORD_PAGE:
                 return told, None
         return told, EntryCursor(upto, 0)
 
     def _committed_entry(
-        self,
-        feed: StoredFeed,
-        record: Record,
-        entry_id: EntryId,
-        stored: Mapping[EntryId, Entry],
-        sent: Mapping[Position, datetime | None],
+        self, told: _NotifiedEntry, sent: Mapping[Position, datetime | None]
     ) -> CommittedEntry:
-        entry, at = stored[entry_id], record.at
-        published = entry.published or entry.updated
-        date = publication_of(entry, published, at)
+        record = told.record
         first = self._freshness.to_delivery_of_record(record.position)
         settled = sent.get(record.position)
-        by_storage = (settled - at).total_seconds() if settled else None
+        by_storage = (settled - record.at).total_seconds() if settled else None
         return CommittedEntry(
-            feed=feed,
+            feed=told.feed,
             record=record,
-            id=entry_id,
-            title=entry.title,
-            published=published,
-            delay=(at - date).total_seconds() if date else None,
+            id=told.id,
+            title=told.entry.title,
+            published=told.published,
+            delay=told.delay,
             first_delivery=by_storage if first is None else first,
             is_exact=first is not None,
             is_sent=record.position in sent,
@@ -408,19 +442,9 @@ class EntryReportService:
     async def _given_up(
         self, records: Sequence[Record], subscriptions: Sequence[Subscription]
     ) -> list[DeadLetter]:
-        found = list[DeadLetter]()
-        for subscription in subscriptions:
-            found += await self._storage.deliveries.dead_letters(
-                after=0,
-                limit=SHOWN_ATTEMPTS,
-                wanted=AttemptFilter(subscription_id=subscription.id),
-            )
-        positions = [each.position for each in records]
-        return [
-            each
-            for each in found
-            if any(each.first <= position <= each.last for position in positions)
-        ]
+        return await self._storage.deliveries.dead_letters_of(
+            [each.id for each in subscriptions], [each.position for each in records]
+        )
 
     async def _waiting(
         self, records: Sequence[Record], subscriptions: Sequence[Subscription]

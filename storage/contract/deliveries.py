@@ -118,6 +118,13 @@ class DeliveryStore(Protocol):
         """Dead letters, by id; with a filter as in `retrying`."""
         ...
 
+    async def dead_letters_of(
+        self, ids: Sequence[SubscriptionId], positions: Sequence[Position]
+    ) -> list[DeadLetter]:
+        """The dead letters of these subscriptions that cover any of the records, by
+        id."""
+        ...
+
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
         """How many retrying subscriptions and dead letters match; counting stops at
         ``most``."""

@@ -71,6 +71,12 @@ class LogStore(Protocol):
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
     ) -> list[Record]: ...
 
+    async def latest_records(
+        self, *, upto: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        """The last records up to and including a position, the latest first."""
+        ...
+
     async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
         """The feed's last record that was appended before that moment; `BEFORE_ALL` if
         the log has none."""

@@ -348,6 +348,18 @@ class PostgresDeliveries:
         )
         return [read_dead_letter(row) for row in rows]
 
+    async def dead_letters_of(
+        self, ids: Sequence[SubscriptionId], positions: Sequence[Position]
+    ) -> list[DeadLetter]:
+        rows = await self._connections.all(
+            "SELECT v.* FROM dead_letters d JOIN stored_dead_letters v ON v.id = d.id"
+            " WHERE d.subscription_id = ANY(%(ids)s::bigint[]) AND EXISTS ("
+            "  SELECT 1 FROM unnest(%(positions)s::bigint[]) p"
+            "  WHERE p BETWEEN d.first AND d.last) ORDER BY d.id",
+            {"ids": list(ids), "positions": list(positions)},
+        )
+        return [read_dead_letter(row) for row in rows]
+
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
         has_few = await self._has_few(wanted)
         retrying, values = _among_retrying(wanted, has_few)

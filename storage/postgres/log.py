@@ -199,11 +199,28 @@ class PostgresLog:
     async def records(
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
     ) -> list[Record]:
+        return await self._records("position > %(place)s", after, limit, feed_id)
+
+    async def latest_records(
+        self, *, upto: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        return await self._records(
+            "position <= %(place)s", upto, limit, feed_id, direction="DESC"
+        )
+
+    async def _records(
+        self,
+        condition: str,
+        place: Position,
+        limit: int,
+        feed_id: FeedId | None,
+        direction: str = "ASC",
+    ) -> list[Record]:
         of_feed = "" if feed_id is None else " AND feed_id = %(feed)s"
         rows = await self._connections.all(
-            f"SELECT {RECORD} FROM kept_records WHERE position > %(after)s{of_feed}"
-            " ORDER BY position LIMIT %(limit)s",
-            {"after": after, "limit": limit, "feed": feed_id},
+            f"SELECT {RECORD} FROM kept_records WHERE {condition}{of_feed}"
+            f" ORDER BY position {direction} LIMIT %(limit)s",
+            {"place": place, "limit": limit, "feed": feed_id},
         )
         return [read_stored_record(row) for row in rows]
 

@@ -189,6 +189,19 @@ class SqliteDeliveries:
         )
         return [read_dead_letter(row) for row in rows]
 
+    async def dead_letters_of(
+        self, ids: Sequence[SubscriptionId], positions: Sequence[Position]
+    ) -> list[DeadLetter]:
+        rows = await self._readers.all(
+            "SELECT v.* FROM json_each(:ids) w"
+            " CROSS JOIN dead d ON d.subscription_id = w.value"
+            " CROSS JOIN stored_dead v ON v.id = d.id"
+            " WHERE EXISTS (SELECT 1 FROM json_each(:positions) p"
+            "  WHERE p.value BETWEEN d.first AND d.last) ORDER BY d.id",
+            {"ids": pack_ids(ids), "positions": pack_ids(positions)},
+        )
+        return [read_dead_letter(row) for row in rows]
+
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
         failures = await self._failures(wanted)
         has_few = await self._has_few(failures)

@@ -109,18 +109,29 @@ class SqliteLog:
     async def records(
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
     ) -> list[Record]:
-        if feed_id is None:
-            rows = await self._readers.all(
-                f"SELECT {RECORD} FROM records WHERE position > ?"
-                " ORDER BY position LIMIT ?",
-                (after, limit),
-            )
-        else:
-            rows = await self._readers.all(
-                f"SELECT {RECORD} FROM records WHERE feed_id = ? AND position > ?"
-                " ORDER BY position LIMIT ?",
-                (feed_id, after, limit),
-            )
+        return await self._records("position > :place", after, limit, feed_id)
+
+    async def latest_records(
+        self, *, upto: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        return await self._records(
+            "position <= :place", upto, limit, feed_id, direction="DESC"
+        )
+
+    async def _records(
+        self,
+        condition: str,
+        place: Position,
+        limit: int,
+        feed_id: FeedId | None,
+        direction: str = "ASC",
+    ) -> list[Record]:
+        of_feed = "" if feed_id is None else " AND feed_id = :feed"
+        rows = await self._readers.all(
+            f"SELECT {RECORD} FROM records WHERE {condition}{of_feed}"
+            f" ORDER BY position {direction} LIMIT :limit",
+            {"place": place, "limit": limit, "feed": feed_id},
+        )
         return [read_record(row) for row in rows]
 
     async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:

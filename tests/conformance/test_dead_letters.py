@@ -445,3 +445,31 @@ async def test_a_purged_subscription_takes_its_dead_letters_and_no_others(
     assert await scene.storage.subscriptions.purge_ended(at(1), 9) == 1
 
     assert [each.subscription_id for each in await dead(scene)] == [kept.id]
+
+
+async def test_dead_letters_are_found_by_their_subscriptions_and_what_they_cover(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    first, second, other = [await scene.subscribe(feed, name) for name in "abc"]
+    for number in range(8):
+        await scene.publish(feed, f"{number}")
+    lost = [
+        given_up(first, 1, 2),
+        given_up(first, 5, 6),
+        given_up(second, 2, 5),
+        given_up(other, 1, 8),
+    ]
+    await scene.flush(given_up=tuple(lost))
+
+    async def found(*positions: int) -> list[tuple[int, int, int]]:
+        return [
+            (each.subscription_id, each.first, each.last)
+            for each in await scene.storage.deliveries.dead_letters_of(
+                [first.id, second.id], [Position(each) for each in positions]
+            )
+        ]
+
+    assert await found(2) == [(first.id, 1, 2), (second.id, 2, 5)]
+    assert await found(1, 6, 7) == [(first.id, 1, 2), (first.id, 5, 6)]
+    assert await found(7) == await found() == []

@@ -715,6 +715,23 @@ async def test_news_is_not_committed_without_the_document_that_as_is_wants(
     )
 
 
+@pytest.mark.parametrize("is_of_one", [False, True], ids=["all", "of one feed"])
+@pytest.mark.parametrize("upto", [0, 1, 4, 9])
+async def test_the_latest_records_are_read_backwards_from_a_position(
+    scene: Scene, upto: int, is_of_one: bool
+) -> None:
+    feeds = [await scene.add_feed(name) for name in "ab"]
+    for number in range(7):
+        await scene.publish(feeds[number % 2], f"{number}")
+    log, wanted = scene.storage.log, feeds[1].id if is_of_one else None
+    records = await log.records(after=Position(0), limit=9, feed_id=wanted)
+    expected = [each for each in reversed(records) if each.position <= upto]
+    found = await log.latest_records(upto=Position(upto), limit=9, feed_id=wanted)
+    assert found == expected
+    few = await log.latest_records(upto=Position(upto), limit=2, feed_id=wanted)
+    assert few == expected[:2]
+
+
 async def test_the_last_record_before_a_moment_is_found_among_those_of_all_feeds(
     scene: Scene,
 ) -> None:

@@ -154,7 +154,7 @@ class CommittedEntriesJson(JsonObject):
     last.
 
     ``examined``: in the order of their delay, these are of so many, the last of the
-    span; ``has_more``: the span has earlier ones. Otherwise null and false.
+    span; ``has_more``: earlier ones were not looked at. Otherwise null and false.
     """
 
     entries: list[CommittedEntryJson]
@@ -259,7 +259,8 @@ class SeriesRoutes(Routes):
         " `since` on and before `until` (times or ages; by default the last ten"
         " minutes), the earliest first, or the latest (`order=latest`), or of the last"
         " 500 of that time the longest after their publication (`order=delay`, one"
-        " page: of so many `examined`; `has_more`), with `title`,"
+        " page: of so many `examined`; `has_more`: earlier ones were not looked at),"
+        " with `title`,"
         " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
         " `publication_to_commit` (seconds; null without a believable date), and"
         " `commit_to_delivery`, until the first callback answered with 2xx: at most so"

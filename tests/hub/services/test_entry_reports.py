@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from hub.runtime.metrics import Metrics
 from hub.services.entry_reports import (
     MOST_RANKED,
+    MOST_RECORDS,
+    RANKED_AT_ONCE,
     RECORD_PAGE,
     CommittedEntry,
     CommittedFilter,
     EntryOrder,
     EntryReportService,
 )
-from storage.records import RecordKind
+from storage.contract import DeliveryStore, Storage
+from storage.records import FeedId, NewDeadLetter, Position, RecordKind, StoredFeed
 from tests.support.chosen_engine import open_chosen
 from tests.support.documents import an_entry
 from tests.support.storage_scene import START, Scene, at, fetch, record
@@ -104,6 +110,129 @@ async def test_those_of_a_feed_and_with_words_in_the_title_are_found(
     first = await service.committed(*span, limit=limit, order=order, wanted=both)
     assert len(first.entries) == min(limit, 2)
     assert await found(CommittedFilter(words=("bigger",))) == []
+
+
+@pytest.mark.parametrize("order", EntryOrder)
+async def test_those_of_a_feed_are_found_behind_more_of_others_than_is_read_at_once(
+    scene: Scene, order: EntryOrder
+) -> None:
+    rare, busy = [await scene.add_feed(name) for name in "ab"]
+    await scene.publish(rare, "rare", when=at(1))
+    await record_many(scene, busy, MOST_RECORDS + 1)
+
+    page = await EntryReportService(scene.storage).committed(
+        at(0), at(9), limit=9, order=order, wanted=CommittedFilter(feed_id=rare.id)
+    )
+
+    assert [each.title for each in page.entries] == ["rare"]
+    assert (page.next, page.has_more) == (None, False)
+
+
+async def test_what_was_not_read_for_an_order_by_delay_is_not_said_to_be_none(
+    scene: Scene,
+) -> None:
+    rare, busy = [await scene.add_feed(name) for name in "ab"]
+    await scene.publish(rare, "rare", when=at(1))
+    parts = MOST_RANKED // RANKED_AT_ONCE
+    await record_many(scene, busy, MOST_RECORDS * parts)
+
+    page = await EntryReportService(scene.storage).committed(
+        at(0), at(9), limit=9, order=EntryOrder.DELAY
+    )
+
+    assert (page.entries, page.examined, page.has_more) == ((), 0, True)
+
+
+async def test_words_are_looked_for_among_more_entries_than_are_ranked(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "wanted", when=at(1))
+    keys = [f"{number}" for number in range(MOST_RANKED)]
+    await scene.publish(feed, *keys, when=at(2))
+
+    page = await EntryReportService(scene.storage).committed(
+        at(0),
+        at(9),
+        limit=9,
+        order=EntryOrder.DELAY,
+        wanted=CommittedFilter(words=("wanted",)),
+    )
+
+    assert [each.title for each in page.entries] == ["wanted"]
+    assert (page.examined, page.has_more) == (MOST_RANKED + 1, False)
+
+
+async def record_many(scene: Scene, feed: StoredFeed, count: int) -> None:
+    """Fill the log with records that tell of no entry."""
+    one = record(kind=RecordKind.ERROR)
+    await scene.storage.log.commit(fetch(feed, when=at(2), records=(one,) * count))
+
+
+@dataclass(frozen=True)
+class ReadingDeliveries:
+    """Deliveries of which nothing is asked but when records were first accepted."""
+
+    store: DeliveryStore
+    asked: list[tuple[FeedId, Position]] = field(default_factory=list)
+
+    async def first_successes(
+        self, records: Sequence[tuple[FeedId, Position]]
+    ) -> dict[Position, datetime | None]:
+        self.asked.extend(records)
+        return await self.store.first_successes(records)
+
+
+@pytest.mark.parametrize("order", EntryOrder)
+async def test_deliveries_are_read_only_of_what_is_shown(
+    scene: Scene, order: EntryOrder
+) -> None:
+    feed = await scene.add_feed()
+    for number in range(4):
+        title = f"{'wanted' if number % 2 else 'other'} {number}"
+        await scene.publish(feed, title, when=at(number))
+    deliveries = ReadingDeliveries(scene.storage.deliveries)
+    storage = SimpleNamespace(
+        log=scene.storage.log, entries=scene.storage.entries, deliveries=deliveries
+    )
+    await EntryReportService(cast("Storage", storage)).committed(
+        at(0),
+        at(9),
+        limit=1,
+        order=order,
+        wanted=CommittedFilter(words=("wanted",)),
+    )
+    assert len(deliveries.asked) == 1
+    await EntryReportService(cast("Storage", storage)).committed(
+        at(0), at(9), limit=9, order=order, wanted=CommittedFilter(words=("none",))
+    )
+    assert len(deliveries.asked) == 1
+
+
+async def test_what_was_given_up_of_an_entry_is_found_behind_older_dead_letters(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.subscribe(feed)
+    positions = [await scene.publish(feed, f"{number}") for number in range(60)]
+    lost = [
+        NewDeadLetter(
+            subscription_id=late.id,
+            lease_id=0,
+            first=position,
+            last=position,
+            reason="answered 500",
+            at=at(9),
+        )
+        for position in positions[::2]
+    ]
+    await scene.flush(given_up=tuple(lost))
+    assert len(await scene.storage.deliveries.dead_letters(after=0, limit=99)) == 30
+    [last] = await scene.storage.log.latest_records(upto=positions[-2], limit=1)
+
+    report = await EntryReportService(scene.storage).get(last.entries[0].entry_id)
+
+    assert [each.first for each in report.given_up] == [last.position]
 
 
 async def test_one_that_was_committed_out_of_order_is_found(scene: Scene) -> None:

@@ -311,6 +311,16 @@ class MemoryDeliveries:
             and self._has_told(wanted, each.subscription_id, each.first, each.last)
         ][:limit]
 
+    async def dead_letters_of(
+        self, ids: Sequence[SubscriptionId], positions: Sequence[Position]
+    ) -> list[DeadLetter]:
+        return [
+            each
+            for _, each in sorted(self._state.dead.items())
+            if each.subscription_id in ids
+            and any(each.first <= position <= each.last for position in positions)
+        ]
+
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
         retrying = await self.retrying(
             after=SubscriptionId(0), limit=most, wanted=wanted

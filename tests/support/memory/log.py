@@ -219,6 +219,14 @@ class MemoryLog:
             if position > after and feed_id in (None, record.feed_id)
         ][:limit]
 
+    async def latest_records(
+        self, *, upto: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        everything = await self.records(
+            after=BEFORE_ALL, limit=len(self._state.records), feed_id=feed_id
+        )
+        return [each for each in reversed(everything) if each.position <= upto][:limit]
+
     async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
         found = [
             position

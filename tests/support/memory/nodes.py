@@ -29,7 +29,9 @@ _LOCAL: Final = frozenset({"watching", "claim_after_commit", "last_ids", "node"}
 They are not given out again if what took them comes to nothing.
 """
 _DATA: Final = tuple(each.name for each in fields(State) if each.name not in _LOCAL)
-_READS: Final = frozenset({"records", "trails", "entries", "wait", "last_before"})
+_READS: Final = frozenset(
+    {"records", "latest_records", "trails", "entries", "wait", "last_before"}
+)
 """Methods of the log that a node may answer from what it has read last."""
 _GONE: Final = object()
 

@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from hub.services.entry_reports import MOST_RECORDS
 from hub.services.hub_series import SeriesRange
 from hub.web.admin.hub_picture import PLOTS, RangePicture, default_range
-from storage.records import SeriesSample
+from storage.records import RecordKind, SeriesSample
 from tests.support.operator_browser import HOSTILE, OperatorBrowser, read, text_of
 from tests.support.services import Hub
-from tests.support.storage_scene import Scene
+from tests.support.storage_scene import Scene, fetch, record
 
 RANGES = pytest.mark.parametrize("back", [*SeriesRange])
 
@@ -165,6 +166,27 @@ async def test_a_time_without_entries_says_so(browser: OperatorBrowser) -> None:
     answer = await browser.open("/admin/entries")
     assert "No entry was committed in this time." in text_of(answer)
     assert (await browser.open("/admin/entries?since=soon")).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("order=delay", "None among these."),
+        ("", "None so far: the next page reads on where this one stopped."),
+        ("feed=1", "No entry like that was committed in this time."),
+    ],
+)
+async def test_entries_that_were_not_looked_at_are_not_said_to_be_none(
+    hub: Hub, browser: OperatorBrowser, query: str, said: str
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.add_feed()
+    busy, now = await scene.add_feed("busy"), hub.clock.now()
+    of_none = (record(kind=RecordKind.ERROR),) * (6 * MOST_RECORDS)
+    await hub.storage.log.commit(fetch(busy, when=now, records=of_none))
+    text = text_of(await browser.open(f"/admin/entries?{query}"))
+    assert said in text
+    assert "No entry was committed" not in text
 
 
 async def test_starts_of_the_hub_are_marked_and_named(
