@@ -167,7 +167,13 @@ def _progress(plan: Document) -> str:
     if plan["failed"]:
         parts.append(f"{plan['failed']:,} failed")
     if plan.get("undelivered") is not None:  # a former hub does not say
-        parts.append(f"done means made due: {plan['undelivered']:,} not accepted yet")
+        more = "more than " if plan.get("more_undelivered") else ""
+        lacking = f"{more}{plan['undelivered']:,}"
+        parts.append(
+            f"done means made due: {lacking} failing or slow"
+            if plan["kind"] == "subscriptions"
+            else f"done means made due: {lacking} not accepted yet"
+        )
     if plan["left_out"]:
         parts.append(f"{plan['left_out']:,} left out, no longer as they were")
     return ", ".join(parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -57,10 +58,20 @@ AT_ONCE: Final = 4
 """Targets that are acted upon at the same time, except for fetches."""
 RETRY_SECONDS: Final = 5.0
 """Seconds between tries while storage fails."""
+MOST_UNDELIVERED: Final = 1_000
+"""How much of what is not accepted yet is counted."""
 _LACKING: Final = (SubscriptionHealth.FAILING, SubscriptionHealth.SLOW)
 FAULT: Final = "an internal error; the log has details"
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class UndeliveredCount:
+    """What callbacks have not accepted; ``has_more``: more than that."""
+
+    count: int
+    has_more: bool
 
 
 class PlanService:
@@ -144,18 +155,24 @@ class PlanService:
             raise NotFound("plan", plan_id)
         return plan
 
-    async def undelivered(self, plan: BulkPlan) -> int | None:
-        """Of what a plan sends again, how much callbacks have not accepted by now; None
-        for other plans, and for one that was not confirmed."""
+    async def undelivered(self, plan: BulkPlan) -> UndeliveredCount | None:
+        """What callbacks have not accepted by now of what the filter of a plan finds;
+        None unless the plan sends something again, and was confirmed.
+
+        The outcome or the state that the filter names is left aside: what is sent again
+        changes it. So this may be more than what the plan is for, but never less.
+        """
         if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
             return None
         wanted = plan.wanted
         if isinstance(wanted, SubscriptionFilter):
-            wanted = replace(wanted, health=wanted.health or _LACKING)
-            plan = replace(plan, wanted=wanted)
-        if isinstance(wanted, AttemptFilter):  # a dead letter that is sent is retried
-            plan = replace(plan, wanted=replace(wanted, outcome=None))
-        return await self._targets[plan.kind].count(plan, MOST_PLANNED)
+            wanted = replace(wanted, health=_LACKING, since=None, after=None)
+        if isinstance(wanted, AttemptFilter):
+            wanted = replace(wanted, outcome=None)
+        found = await self._targets[plan.kind].count(
+            replace(plan, wanted=wanted), MOST_UNDELIVERED + 1
+        )
+        return UndeliveredCount(min(found, MOST_UNDELIVERED), found > MOST_UNDELIVERED)
 
     async def confirm(self, plan: BulkPlan) -> BulkPlan:
         """Begin to carry out a plan. Raises `Conflict`, also if it was confirmed

@@ -30,7 +30,7 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
-from hub.web.admin.plan_pages import filter_of
+from hub.web.admin.plan_pages import OF_NOTICES, filter_of
 from hub.web.api.selection_input import (
     DELIVERY_LIST,
     place_of,
@@ -50,9 +50,9 @@ from storage.contract import (
 from storage.records import (
     Attempt,
     AttemptRange,
-    AttemptReason,
     DeadLetter,
     FailedAttempt,
+    Position,
     RetryingSubscription,
     Subscription,
     SubscriptionCondition,
@@ -66,7 +66,6 @@ FEW_ROWS: Final = 10
 """Rows of each outcome on the page of all outcomes."""
 LOOKED_THROUGH: Final = 20
 """Requests among which that of a dead letter is looked for."""
-_SENT_AGAIN: Final = frozenset({AttemptReason.SENT_AGAIN, AttemptReason.ASKED})
 MOST_COUNTED: Final = 1_000
 """Failed requests that are counted; the page says whether there are more."""
 
@@ -92,13 +91,23 @@ class TakenDeliveries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resending:
+    """What came of a dead letter that was sent again. ``attempt``: the last request
+    about it, if that is known. ``is_over``: nothing of it is to be sent any more;
+    ``is_lost``: that is because it was given up again."""
+
+    attempt: Attempt | None = None
+    is_over: bool = False
+    is_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterNotice:
-    """What was ``done`` to a dead letter. ``attempt``: the first request that it was
-    sent again by, once that is over."""
+    """What was ``done`` to a dead letter, and what came of it."""
 
     done: str
     subscription: Subscription
-    attempt: Attempt | None
+    resending: Resending
 
 
 class DeliveryPages(OperatorPages):
@@ -190,7 +199,7 @@ class DeliveryPages(OperatorPages):
             query={
                 name: value
                 for name, value in asked.query_params.items()
-                if name != "before" and name not in _OF_NOTICES
+                if name != "before" and name not in OF_NOTICES
             },
             filter=filter_of(asked),
             notice=await self._notice(asked),
@@ -205,14 +214,44 @@ class DeliveryPages(OperatorPages):
         subscription = await self._subscriptions.get(SubscriptionId(whose))
         if subscription is None:
             return None
-        attempt = None
-        if (since := _moment(asked.query_params.get("at", ""))) is not None:
-            attempts = await self._deliveries.attempts(
-                subscription.id, LOOKED_THROUGH, AttemptRange(since=since)
+        since = _moment(asked.query_params.get("at", ""))
+        first = query_number(asked, "first", 0, LARGEST_ID)
+        last = query_number(asked, "last", 0, LARGEST_ID)
+        resending = Resending()
+        if since is not None:
+            resending = await self._resending(
+                subscription.id, since, Position(first), Position(last)
             )
-            sent = [each for each in attempts if each.reason in _SENT_AGAIN]
-            attempt = sent[-1] if sent else None
-        return DeadLetterNotice(done=done, subscription=subscription, attempt=attempt)
+        return DeadLetterNotice(
+            done=done, subscription=subscription, resending=resending
+        )
+
+    async def _resending(
+        self,
+        subscription_id: SubscriptionId,
+        since: datetime,
+        first: Position,
+        last: Position,
+    ) -> Resending:
+        """What came of records that a subscription is sent again since then."""
+        deliveries = self._deliveries
+        attempts = [
+            each
+            for each in await deliveries.attempts(
+                subscription_id, LOOKED_THROUGH, AttemptRange(since=since)
+            )
+            if each.position >= first
+        ]
+        retrying = await deliveries.retrying_subscription(subscription_id)
+        if retrying is not None and retrying.lacks(last):
+            return Resending(attempt=next(iter(attempts), None))
+        taken = [each for each in attempts if not each.error]
+        edges = [first, last, *(Position(each.position + 1) for each in taken)]
+        if await deliveries.dead_letters_of([subscription_id], edges):
+            failed = next((each for each in attempts if each.error), None)
+            return Resending(attempt=failed, is_over=True, is_lost=True)
+        of_it = [each for each in taken if each.position <= last] or taken[-1:]
+        return Resending(attempt=next(iter(of_it), None), is_over=True)
 
     async def _conditions(
         self, retrying: Sequence[RetryingSubscription]
@@ -361,12 +400,13 @@ def _back(
     """
     whose = dead_letter.subscription_id
     if area_of(request) is Area.OPERATOR:
-        at = f"&at={now.timestamp():.3f}" if done == "due" else ""
-        return redirect(f"/admin/deliveries?done={done}&of={whose}{at}")
+        what = {"done": done, "of": whose}
+        if done == "due":
+            what |= {"at": f"{now.timestamp():.3f}"}
+            what |= {"first": dead_letter.first, "last": dead_letter.last}
+        return redirect(f"/admin/deliveries?{urlencode(what)}")
     done = _ON_PAGES_OF_SUBSCRIPTIONS.get(done, done)
     return redirect(f"/account/subscriptions/{whose}?done={done}")
 
 
 _ON_PAGES_OF_SUBSCRIPTIONS: Final[Mapping[str, str]] = {"due": "sent-again"}
-_OF_NOTICES: Final = frozenset({"done", "of", "at"})
-"""Parameters that say what was done, and to which subscription when."""

@@ -48,11 +48,10 @@ Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
 """Plans on a page."""
-_OF_THE_PAGE: Final = frozenset(
-    {"cursor", "after", "before", "limit", "sort", "done", "of", "at"}
-)
-"""Parameters of a list that do not say which rows are meant, those of a notice
-included."""
+OF_NOTICES: Final = frozenset({"done", "of", "at", "first", "last"})
+"""Parameters that say what was done: to which records of which subscription, when."""
+_OF_THE_PAGE: Final = OF_NOTICES | {"cursor", "after", "before", "limit", "sort"}
+"""Parameters of a list that do not say which rows are meant."""
 
 
 def filter_of(asked: Request) -> str:

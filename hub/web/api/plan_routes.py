@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.planned_actions import PlanService
+from hub.services.planned_actions import PlanService, UndeliveredCount
 from hub.services.token_authentication import TokenService
 from hub.web.api.selection_input import (
     DeliverySelection,
@@ -152,8 +152,10 @@ class BulkPlanJson(JsonObject):
     ``count``: how many things were found when it was made; ``sample``: the first of
     them. ``done``, ``failed``: how many so far; ``failures``: the first that failed.
     ``left_out``: how many were not found any more; null until the plan is done. For
-    ``retry``, ``done`` means made due: ``undelivered`` is how much of what the filter
-    finds is not accepted by now; null in lists, and for other actions.
+    ``retry``, ``done`` means made due: ``undelivered`` is how much callbacks have not
+    accepted by now of what the filter finds in any state or outcome, counted up to
+    1,000, and ``more_undelivered``, whether it is more; null and false in lists, and
+    for other actions.
     """
 
     id: int
@@ -173,11 +175,15 @@ class BulkPlanJson(JsonObject):
     failed: int
     left_out: int | None
     undelivered: int | None
+    more_undelivered: bool
     failures: list[PlannedItemJson]
 
     @classmethod
     def of_plan(
-        cls, plan: BulkPlan, state: PlanState, undelivered: int | None = None
+        cls,
+        plan: BulkPlan,
+        state: PlanState,
+        undelivered: UndeliveredCount | None = None,
     ) -> Self:
         progress = plan.progress
         is_done = state is PlanState.DONE
@@ -194,7 +200,8 @@ class BulkPlanJson(JsonObject):
             done=progress.done,
             failed=progress.failed,
             left_out=left if is_done else None,
-            undelivered=undelivered,
+            undelivered=undelivered.count if undelivered else None,
+            more_undelivered=undelivered is not None and undelivered.has_more,
             failures=[PlannedItemJson.of(each) for each in progress.failures],
         )
 

@@ -253,6 +253,25 @@ def test_a_filter_that_finds_nothing_leaves_no_plan(
     assert asked(api) == ["POST /api/plans", "POST /api/plans/3/cancel"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"kind": "subscriptions", "undelivered": 2}, "2 failing or slow"),
+        ({"kind": "deliveries", "undelivered": 0}, "0 not accepted yet"),
+        (
+            {"kind": "deliveries", "undelivered": 1_000, "more_undelivered": True},
+            "more than 1,000 not accepted yet",
+        ),
+    ],
+)
+def test_done_means_made_due_where_something_is_sent_again(
+    fanfare: Fanfare, api: FakeApi, changes: dict[str, Any], said: str
+) -> None:
+    api.answers["GET /api/plans/3"] = (200, done(action="retry", **changes))
+    shown = fanfare("plans", "show", "3").stdout
+    assert f"done means made due: {said}" in shown
+
+
 def test_failures_are_shown_and_are_exit_code_1(fanfare: Fanfare, api: FakeApi) -> None:
     failure = {**FEED, "note": "answered 404"}
     end = done(done=9, failed=2, left_out=1, failures=[failure])

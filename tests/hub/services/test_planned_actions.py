@@ -19,7 +19,9 @@ from hub.services.planned_actions import (
     KEPT,
     LIFETIME,
     MOST_OPEN,
+    MOST_UNDELIVERED,
     PlanService,
+    UndeliveredCount,
 )
 from hub.services.service_errors import Conflict, TooManyWaiting
 from protocols.protocol_errors import InvalidValue
@@ -426,16 +428,21 @@ async def give_up(
     scene: Scene, late: Subscription, position: int, at: datetime = START
 ) -> None:
     await scene.claim_retrying(START + timedelta(minutes=1))
-    lost = NewDeadLetter(
+    await scene.flush(given_up=(given_up(late, position, at, LEASE),))
+    await scene.storage.membership.join(NODE)
+
+
+def given_up(
+    late: Subscription, position: int, at: datetime = START, lease_id: int = 0
+) -> NewDeadLetter:
+    return NewDeadLetter(
         subscription_id=late.id,
-        lease_id=LEASE,
+        lease_id=lease_id,
         first=Position(position),
         last=Position(position),
         reason="answered 500 (after 11 tries)",
         at=at,
     )
-    await scene.flush(given_up=(lost,))
-    await scene.storage.membership.join(NODE)
 
 
 @pytest.fixture
@@ -509,7 +516,39 @@ async def test_a_dead_letter_that_is_sent_again_is_not_accepted_by_that(
     wanted = AttemptFilter(subscription_id=lost.id, outcome=UndeliveredOutcome.GIVEN_UP)
     done = await carry_out(hub, await make(hub, PlanAction.RETRY, wanted))
     assert done.progress.done == 1
-    assert await hub.services.plans.undelivered(done) == 1
+    assert await hub.services.plans.undelivered(done) == UndeliveredCount(1, False)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        SubscriptionFilter(health=(SubscriptionHealth.SLOW,)),
+        SubscriptionFilter(health=(SubscriptionHealth.OK,)),
+        SubscriptionFilter(since=at(-9)),
+    ],
+    ids=str,
+)
+async def test_a_subscription_that_fails_is_not_well_because_its_state_has_changed(
+    hub: Hub, undelivered: tuple[Subscription, Subscription], wanted: SubscriptionFilter
+) -> None:
+    done = await carry_out(hub, await make(hub, PlanAction.RETRY, wanted))
+    assert await hub.services.plans.undelivered(done) == UndeliveredCount(2, False)
+
+
+async def test_no_more_than_a_thousand_undelivered_are_counted(
+    hub: Hub, scene: Scene
+) -> None:
+    feed = await scene.add_feed()
+    subscriptions = [
+        await scene.subscribe(feed, f"s{number}")
+        for number in range(MOST_UNDELIVERED + 2)
+    ]
+    await scene.flush(given_up=tuple(given_up(one, 1) for one in subscriptions))
+    plan = await make(hub, PlanAction.RETRY, AttemptFilter())
+    assert plan.total == MOST_UNDELIVERED + 2
+    confirmed = await hub.services.plans.confirm(plan)
+    found = await hub.services.plans.undelivered(confirmed)
+    assert found == UndeliveredCount(MOST_UNDELIVERED, True)
 
 
 async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(

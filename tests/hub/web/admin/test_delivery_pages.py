@@ -8,7 +8,16 @@ from urllib.parse import quote
 import pytest
 from msgspec.structs import replace
 
-from storage.records import Position, RetryMoved, RetryOpened, StoredFeed
+from storage.records import (
+    Attempt,
+    AttemptReason,
+    NewDeadLetter,
+    Position,
+    RetryingSubscription,
+    RetryMoved,
+    RetryOpened,
+    StoredFeed,
+)
 from tests.support.admin import ADMIN
 from tests.support.failures import details, failed
 from tests.support.operator_browser import OperatorBrowser, read, rows, text_of
@@ -110,6 +119,99 @@ async def test_a_callback_that_is_slow_each_time_is_listed_with_its_typical_time
     answer = await browser.client.get("/api/deliveries/slowest", headers=ADMIN)
     [found] = answer.json()["callbacks"]
     assert (found["subscription"], found["median_milliseconds"]) == (slow.id, 4_000)
+
+
+REFUSED = "answered 500"
+
+
+@pytest.mark.parametrize(
+    ("answers", "end", "said"),
+    [
+        ([], "", "The dead letter is being sent to {callback};"),
+        ([(1, "")], "", "{callback} has accepted a part of the dead letter: it"),
+        ([(1, ""), (3, "")], "finished", "{callback} has accepted the dead letter: it"),
+        (
+            [(3, ""), (5, REFUSED)],
+            "finished",
+            "{callback} has accepted the dead letter: it answered 204",
+        ),
+        ([(5, "")], "finished", "{callback} has accepted the dead letter: it"),
+        ([], "finished", "Nothing of the dead letter is left to be sent to"),
+        (
+            [(1, ""), (2, REFUSED)],
+            "",
+            "has not accepted the dead letter: answered 500. It is tried again by",
+        ),
+        (
+            [(1, ""), (2, REFUSED)],
+            "given up",
+            "has not accepted the dead letter: answered 500. What {callback} did not",
+        ),
+        ([(1, "")], "given up", "What {callback} did not get of it is listed below."),
+    ],
+)
+async def test_it_is_said_what_came_of_a_dead_letter_that_was_sent_again(
+    hub: Hub,
+    browser: OperatorBrowser,
+    feed: StoredFeed,
+    answers: list[tuple[int, str]],
+    end: str,
+    said: str,
+) -> None:
+    scene = Scene(hub.storage)
+    late = await scene.subscribe_retrying(feed)
+    for key in "bc":
+        await scene.publish(feed, key)
+    (claimed,) = await scene.claim_retrying(at(5))
+    await scene.flush(given_up=(given_up(claimed, 1),))
+    hub.clock.advance(60)
+    token = await browser.form_token()
+    action = "/admin/dead-letters/1/retry"
+    sent = await browser.send(action, form_token=token)
+    (claimed,) = await scene.claim_retrying(hub.clock.now())
+    for position, error in answers:
+        hub.clock.advance(1)
+        again = Attempt(
+            subscription_id=late.id,
+            position=Position(position),
+            at=hub.clock.now(),
+            status=500 if error else 204,
+            milliseconds=9,
+            error=error,
+            reason=AttemptReason.CATCH_UP,
+        )
+        await scene.flush(attempts=(again,))
+    if end == "given up":
+        taken = [position for position, error in answers if not error]
+        await scene.flush(given_up=(given_up(claimed, taken[-1] + 1),))
+    else:
+        reached = 3 if end else answers[0][0] if answers else 0
+        moved = RetryMoved(
+            subscription_id=late.id,
+            lease_id=claimed.lease_id,
+            position=Position(reached),
+            attempts=0,
+            next_try=at(99),
+            last_status=204,
+            finished=bool(end),
+        )
+        await scene.flush(moved=(moved,))
+    page = await browser.open(sent.headers["location"])
+    assert said.format(callback=late.callback) in text_of(page)
+    [fields] = read(page).xpath("//input[@name='filter']/@value") or [""]
+    assert fields == ""
+
+
+def given_up(retrying: RetryingSubscription, first: int) -> NewDeadLetter:
+    """A dead letter of the records from the first to the third."""
+    return NewDeadLetter(
+        subscription_id=retrying.subscription.id,
+        lease_id=retrying.lease_id,
+        first=Position(first),
+        last=Position(3),
+        reason="answered 500 (after 11 tries)",
+        at=at(9),
+    )
 
 
 async def test_pages_of_what_was_taken_follow_each_other(

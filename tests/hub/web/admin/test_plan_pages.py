@@ -16,6 +16,7 @@ from storage.records import (
     Poll,
     PollOutcome,
     PollReason,
+    SubscriptionId,
     TokenScope,
 )
 from tests.support.admin import ADMIN
@@ -186,6 +187,10 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
     done = await browser.open(path)
     assert "1 failed, for the reasons below" in text_of(done)
     assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
+    assert "in any state, 1 is failing or slow" in text_of(done)
+    await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
+    shown = text_of(await browser.open(path))
+    assert "in any state, none is failing or slow any more" in shown
 
 
 async def test_done_means_made_due_where_something_is_sent_again(
@@ -205,6 +210,10 @@ async def test_done_means_made_due_where_something_is_sent_again(
     number = path.rpartition("/")[2]
     answer = await browser.client.get(f"/api/plans/{number}", headers=ADMIN)
     assert (answer.json()["done"], answer.json()["undelivered"]) == (1, 1)
+    assert answer.json()["more_undelivered"] is False
+    assert "callbacks have not accepted 1 delivery yet" in shown
+    await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
+    assert "callbacks lack nothing any more" in text_of(await browser.open(path))
 
 
 async def test_what_is_undelivered_is_sent_again_or_discarded_by_filter(

@@ -14,7 +14,6 @@ from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
 from protocols.websub.signatures import verify
 from storage.records import (
     Attempt,
-    AttemptReason,
     Format,
     NewDeadLetter,
     Position,
@@ -399,6 +398,9 @@ async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
     await give_up(hub)
+    page = await browser.open(PAGE)
+    assert read(page).xpath("//a[@href='#dead-letters']")
+    assert "what was given up is kept as a dead letter" in text_of(page)
     overview = read(await browser.open("/admin"))
     [link] = overview.xpath("//a[contains(., 'dead letter')]/@href")
     [failing] = overview.xpath("//ul//a[contains(., 'are failing')]/@href")
@@ -406,36 +408,9 @@ async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(
     answer = await browser.open(link.partition("#")[0])
     assert "tried too often" in text_of(answer)
     assert "1 entry: for late" in text_of(answer)
+    hub.clock.advance(1)
     _, after = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
     assert "The dead letter is being sent to https://subscriber" in text_of(after)
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "said"),
-    [
-        (204, "", "has accepted the dead letter: it answered 204"),
-        (500, "answered 500", "has not accepted the dead letter: answered 500"),
-    ],
-)
-async def test_it_is_said_what_came_of_a_dead_letter_that_was_sent_again(
-    hub: Hub, browser: OperatorBrowser, status: int, error: str, said: str
-) -> None:
-    await give_up(hub)
-    page = await browser.open(PAGE)
-    assert read(page).xpath("//a[@href='#dead-letters']")
-    assert "what was given up is kept as a dead letter" in text_of(page)
-    answer, _ = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
-    again = Attempt(
-        subscription_id=SubscriptionId(1),
-        position=Position(1),
-        at=hub.clock.now(),
-        status=status,
-        milliseconds=9,
-        error=error,
-        reason=AttemptReason.SENT_AGAIN,
-    )
-    await Scene(hub.storage).flush(attempts=(again,))
-    assert said in text_of(await browser.open(answer.headers["location"]))
 
 
 async def test_a_dead_letter_is_not_sent_while_something_else_is_and_that_is_said(
