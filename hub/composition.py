@@ -530,7 +530,7 @@ async def build_hub(
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets
         ),
-        delivery_reports=DeliveryReportService(storage, hub_url, metrics),
+        delivery_reports=DeliveryReportService(storage, hub_url, metrics, clock.now()),
         trials=CallbackTrialService(
             storage,
             network,

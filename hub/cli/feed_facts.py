@@ -110,10 +110,10 @@ def print_polls(history: Document) -> None:
 
 def _pause(pause: Document) -> str:
     began, ended = pause["paused_at"], pause["resumed_at"]
-    words = f"paused from {moment(began)}{_by(pause['paused_by'])}"
+    start = f"{moment(began)}{_by(pause['paused_by'])}"
     if ended is None:
-        return f"{words} until now"
-    return f"{words} until {moment(ended)}{_by(pause['resumed_by'])}"
+        return f"paused since {start}"
+    return f"paused from {start} until {moment(ended)}{_by(pause['resumed_by'])}"
 
 
 def _by(who: str | None) -> str:
@@ -173,14 +173,18 @@ def delay_facts(freshness: Document) -> list[tuple[str, object]]:
 def _delay(delay: Document, since: str) -> str:
     if not delay["entries"]:
         return ""
-    half, most = (_bound(delay[share]) for share in ("p50", "p99"))
-    return f"half {half} of {since}, 99 % {most}, of {delay['entries']:,}"
+    half = _within(delay["p50"], "half", "half")
+    most = _within(delay["p99"], "99 %", "1 %")
+    after = "of" if delay["p50"] is not None else "after"
+    return f"{half} {after} {since}, {most}, of {delay['entries']:,}"
 
 
-def _bound(seconds: float | None) -> str:
-    return (
-        "longer than is counted" if seconds is None else f"within {duration(seconds)}"
-    )
+def _within(seconds: float | None, share: str, rest: str) -> str:
+    """How long ``share`` of the delays took at most; None: beyond what is counted, and
+    so more than the ``rest`` did."""
+    if seconds is None:
+        return f"over {rest} later than is counted"
+    return f"{share} within {duration(seconds)}"
 
 
 def _undated(count: int) -> str:

@@ -320,15 +320,16 @@ def list_sent(
 def slowest(hub: Hub, as_json: bool, limit: int) -> None:
     """List the callbacks that take longest to answer, by their last 16 requests.
 
-    Callbacks that have answered each request within 100 ms since the start of the hub
-    are left out.
+    Callbacks that have answered each request within 100 ms are left out.
     """
     found = hub.get("/api/deliveries/slowest", limit=limit)
     if as_json:
         say_json(found)
         return
+    since = found.get("since")
+    known = f"since {moment(since)}" if since else "of the last 7 days"
     if not found["callbacks"]:
-        say("no request since the start of the hub took more than 100 ms")
+        say(f"no request {known} took more than 100 ms")
         return
     print_table(
         ("SUBSCRIPTION", "MEDIAN MS", "SLOWEST MS", "REQUESTS", "FAILED", "CALLBACK"),
@@ -344,6 +345,7 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
             for each in found["callbacks"]
         ],
     )
+    say(f"of each the last 16 requests, of all {known}", err=True)
 
 
 @deliveries.command()

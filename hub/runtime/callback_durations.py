@@ -1,17 +1,18 @@
 """How long the latest requests to callbacks took, of those that are not always fast.
 
-Everything is in memory and bounded, and starts from nothing with each start of the hub.
+Everything is in memory and bounded. What was before the start of the hub comes from the
+requests that storage keeps.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from storage.records import SubscriptionId
+from storage.records import SubscriptionId, TimedRequest
 
 NOTICED_MILLISECONDS: Final = 100
 """A callback is noticed with the first request that takes so long, and its requests
@@ -66,11 +67,31 @@ class CallbackDurations:
         if recent is None:
             if milliseconds < NOTICED_MILLISECONDS:
                 return
-            if len(self._recent) >= self._capacity:
-                self._drop_fastest()
-            recent = self._recent[subscription_id] = _Recent()
+            recent = self._add(subscription_id)
         recent.taken.append((milliseconds, is_delivered))
         recent.last = at
+
+    def add_earlier(self, requests: Sequence[TimedRequest]) -> None:
+        """Add requests that were over before all that were noted, the latest first."""
+        noticed = {
+            each.subscription_id
+            for each in requests
+            if each.milliseconds >= NOTICED_MILLISECONDS
+        }
+        noticed.update(self._recent)
+        for each in requests:
+            id = each.subscription_id
+            if id in noticed:
+                recent = self._recent.get(id) or self._add(id)
+                if len(recent.taken) < REQUESTS:
+                    recent.taken.appendleft((each.milliseconds, each.is_delivered))
+                    recent.last = max(recent.last, each.at.timestamp())
+
+    def _add(self, subscription_id: SubscriptionId) -> _Recent:
+        if len(self._recent) >= self._capacity:
+            self._drop_fastest()
+        recent = self._recent[subscription_id] = _Recent()
+        return recent
 
     def forget(self, ids: Iterable[SubscriptionId]) -> None:
         for each in ids:

@@ -7,7 +7,8 @@ again. Its stored size and checksum show whether it equals what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
@@ -36,11 +37,16 @@ from storage.records import (
     Position,
     Record,
     RecordKind,
+    SelectedSubscription,
     SentChunk,
     SentRequest,
     StoredFeed,
     Subscription,
+    SubscriptionCondition,
+    SubscriptionFilter,
+    SubscriptionHealth,
     SubscriptionId,
+    SubscriptionSort,
     SubscriptionState,
 )
 from storage.subscription_filter import wants
@@ -49,9 +55,15 @@ PAGE = 100
 """Records read at once; no request tells of more."""
 COUNTED = 20
 """Records of a dead letter that are read to tell what it is of."""
-DESCRIBED = 20
-"""Dead letters that are described at once, unless more are asked for."""
+MOST_DESCRIBED = 100
+"""Dead letters that are described at once."""
 SHOWN_TITLES = 3
+MOST_TITLED = 2 * SHOWN_TITLES
+"""Records of a dead letter whose titles are read: entries may be deleted since."""
+LATEST_CHUNKS = 200
+"""Chunks of before the hub's start that are read to find slow callbacks."""
+LATEST_ATTEMPTS = 2_000
+"""The same of failures and catch-ups."""
 NOT_KEPT = "requests are kept only for the latest failures of each subscription"
 TRIMMED = "the log no longer has its records"
 NOTHING_LEFT = "its entries have been deleted"
@@ -97,7 +109,17 @@ class AttemptReport:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowCallback:
     subscription: Subscription
+    condition: SubscriptionCondition
     duration: CallbackDuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowestCallbacks:
+    """The slowest callbacks, by their requests ``since`` then; None: by all that are
+    kept."""
+
+    callbacks: tuple[SlowCallback, ...]
+    since: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +130,22 @@ class LostEntries:
     entries: int
     titles: tuple[str, ...]
     has_more: bool
+
+
+_ReadRecords = dict[tuple[FeedId, Position], list[Record]]
+"""Records of feeds from a position on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LostRecords:
+    """Records of a dead letter; see `LostEntries`."""
+
+    records: list[Record]
+    has_more: bool
+
+    @property
+    def entries(self) -> int:
+        return sum(len(each.entries) for each in self.records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +159,14 @@ class SentReport:
 
 class DeliveryReportService:
     def __init__(
-        self, storage: Storage, hub_url: str, metrics: Metrics | None = None
+        self, storage: Storage, hub_url: str, metrics: Metrics, started: datetime
     ) -> None:
         self._storage = storage
-        self._durations = (metrics or Metrics()).callback_durations
+        self._durations = metrics.callback_durations
+        self._started = started
+        self._known_since: datetime | None = None
+        self._has_read_earlier = False
+        self._reading_earlier = asyncio.Lock()
         self._hub_url = hub_url
         self._notifications = Notifications(storage.log, hub_url)
 
@@ -207,55 +249,106 @@ class DeliveryReportService:
         feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
         return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
-    async def slowest(self, limit: int) -> list[SlowCallback]:
+    async def slowest(self, limit: int) -> SlowestCallbacks:
         """The subscriptions whose callbacks typically take longest to answer, by their
-        latest requests since the start of this hub; those that are always fast are left
-        out."""
+        latest requests; those that are always fast are left out."""
+        since = await self._read_earlier()
+        slowest = self._durations.slowest(limit)
+        known = await self._subscriptions([each.subscription_id for each in slowest])
         found = list[SlowCallback]()
-        for each in self._durations.slowest(limit):
-            id = each.subscription_id
-            subscription = await self._storage.subscriptions.get(id)
-            if subscription and subscription.state is SubscriptionState.ACTIVE:
-                found.append(SlowCallback(subscription=subscription, duration=each))
+        for each in slowest:
+            selected = known.get(each.subscription_id)
+            if selected and selected.subscription.state is SubscriptionState.ACTIVE:
+                found.append(
+                    SlowCallback(
+                        subscription=selected.subscription,
+                        condition=selected.condition,
+                        duration=each,
+                    )
+                )
             else:
-                self._durations.forget([id])
-        return found
+                self._durations.forget([each.subscription_id])
+        return SlowestCallbacks(callbacks=tuple(found), since=since)
+
+    async def _read_earlier(self) -> datetime | None:
+        """Read, once, the requests that were over before the hub started; returns since
+        when all are known."""
+        async with self._reading_earlier:
+            if not self._has_read_earlier:
+                found = await self._storage.deliveries.latest_requests(
+                    self._started, chunks=LATEST_CHUNKS, attempts=LATEST_ATTEMPTS
+                )
+                self._durations.add_earlier(found.requests)
+                self._known_since, self._has_read_earlier = found.since, True
+        return self._known_since
+
+    async def _subscriptions(
+        self, ids: Collection[SubscriptionId]
+    ) -> dict[SubscriptionId, SelectedSubscription]:
+        """The subscriptions with these ids, ended ones included."""
+        if not ids:
+            return {}
+        page = await self._storage.subscription_selections.page(
+            SubscriptionFilter(ids=tuple(ids), health=tuple(SubscriptionHealth)),
+            SubscriptionSort.ID,
+            after=None,
+            limit=len(ids),
+            has_total=False,
+        )
+        return {each.subscription.id: each for each in page.subscriptions}
 
     async def lost_entries(
-        self,
-        dead_letters: Sequence[DeadLetter],
-        *,
-        account: AccountId | None = None,
-        most: int = DESCRIBED,
+        self, dead_letters: Sequence[DeadLetter], *, account: AccountId | None = None
     ) -> dict[int, LostEntries]:
-        """What the first ``most`` of the dead letters are of, by their ids; what the
-        log no longer has, or the given account may not read, is left out."""
-        found = dict[int, LostEntries]()
-        for each in dead_letters[:most]:
-            subscription = await self._storage.subscriptions.get(each.subscription_id)
-            if subscription is None:
-                continue
-            if account is None or await self._is_open(subscription):
-                lost = await self._lost(each, subscription)
-                found |= {each.id: lost} if lost.entries else {}
-        return found
+        """What the first `MOST_DESCRIBED` of the dead letters are of, by their ids;
+        what the log no longer has, or the given account may not read, is left out."""
+        described = dead_letters[:MOST_DESCRIBED]
+        known = await self._subscriptions({each.subscription_id for each in described})
+        whose = {id: each.subscription for id, each in known.items()}
+        if account is not None:
+            whose = await self._open_ones(whose)
+        lost, read = dict[int, _LostRecords](), _ReadRecords()
+        for each in described:
+            if subscription := whose.get(each.subscription_id):
+                lost[each.id] = await self._lost(each, subscription, read)
+        titles = await self._titles(
+            [record for each in lost.values() for record in each.records[:MOST_TITLED]]
+        )
+        return {
+            id: LostEntries(
+                entries=each.entries,
+                titles=_first_titles(each.records, titles),
+                has_more=each.has_more,
+            )
+            for id, each in lost.items()
+            if each.entries
+        }
 
     async def _lost(
-        self, dead_letter: DeadLetter, subscription: Subscription
-    ) -> LostEntries:
-        feed_id, after = subscription.feed_id, Position(dead_letter.first - 1)
-        page = await self._storage.log.records(
-            after=after, limit=COUNTED, feed_id=feed_id
-        )
-        within = [each for each in page if each.position <= dead_letter.last]
+        self, dead_letter: DeadLetter, subscription: Subscription, read: _ReadRecords
+    ) -> _LostRecords:
+        feed_id, place = subscription.feed_id, (subscription.feed_id, dead_letter.first)
+        if place not in read:  # many callbacks often lack the same
+            read[place] = await self._storage.log.records(
+                after=Position(dead_letter.first - 1), limit=COUNTED, feed_id=feed_id
+            )
+        within = [each for each in read[place] if each.position <= dead_letter.last]
         due = [each for each in within if _is_due(each, subscription)]
-        lost = await self._readable(due, feed_id)
-        titles = await self._titles(lost)
-        return LostEntries(
-            entries=sum(len(each.entries) for each in lost),
-            titles=tuple(titles.values())[:SHOWN_TITLES],
-            has_more=len(within) == COUNTED,
+        return _LostRecords(
+            records=await self._readable(due, feed_id), has_more=len(within) == COUNTED
         )
+
+    async def _open_ones(
+        self, subscriptions: Mapping[SubscriptionId, Subscription]
+    ) -> dict[SubscriptionId, Subscription]:
+        """Those of the subscriptions that `_is_open` names."""
+        ids = {each.feed_id for each in subscriptions.values()}
+        feeds = await self._storage.feeds.several(ids)
+        return {
+            id: each
+            for id, each in subscriptions.items()
+            if _is_open_to(each, feeds.get(each.feed_id))
+        }
 
     async def _notified_records(
         self, attempts: Sequence[Attempt], feed_id: FeedId
@@ -300,9 +393,7 @@ class DeliveryReportService:
         """Whether the subscription's account may still see the feed's content: a
         request is rendered from the entries as they are now."""
         feed = await self._storage.feeds.get(subscription.feed_id)
-        if feed is None or feed.has_credentials or feed.state is FeedState.REMOVED:
-            return False
-        return subscription.state is SubscriptionState.ACTIVE
+        return _is_open_to(subscription, feed)
 
     async def _report(
         self, failed: FailedAttempt, subscription: Subscription
@@ -361,6 +452,19 @@ class DeliveryReportService:
         body = delivery.body
         is_same = (len(body), crc32(body)) == (sent.size, sent.checksum)
         return rendered_request(await request_of(delivery), is_same=is_same)
+
+
+def _is_open_to(subscription: Subscription, feed: StoredFeed | None) -> bool:
+    if feed is None or feed.has_credentials or feed.state is FeedState.REMOVED:
+        return False
+    return subscription.state is SubscriptionState.ACTIVE
+
+
+def _first_titles(
+    records: Sequence[Record], titles: Mapping[EntryId, str]
+) -> tuple[str, ...]:
+    ids = dict.fromkeys(each.entries[0].entry_id for each in records if each.entries)
+    return tuple(titles[id] for id in ids if id in titles)[:SHOWN_TITLES]
 
 
 def _is_due(record: Record, subscription: Subscription) -> bool:

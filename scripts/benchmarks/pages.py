@@ -93,6 +93,7 @@ LISTS: Final = (
     "/admin/deliveries?subscription=100",
     f"/admin/deliveries?topic={quote(address_of(8), safe='')}",
     "/admin/deliveries?outcome=delivered",
+    "/admin/deliveries/slowest",
     "/admin/audit?account=account-7",
     "/admin/audit?operation=remove_feed",
     *FULLER,

@@ -20,6 +20,7 @@ from storage.records import (
     FailedAttempt,
     FeedId,
     Flushed,
+    LatestRequests,
     Position,
     RetryingSubscription,
     SentChunk,
@@ -228,6 +229,13 @@ class DeliveryStore(Protocol):
 
         ``before``: the id of the last chunk of the previous page.
         """
+        ...
+
+    async def latest_requests(
+        self, until: datetime, *, chunks: int, attempts: int
+    ) -> LatestRequests:
+        """The latest requests that were over before then: those that were delivered at
+        once, of so many finished chunks, and so many failures and catch-ups."""
         ...
 
     async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:

@@ -31,6 +31,7 @@ from storage.records import (
     FailedAttempt,
     FeedId,
     Flushed,
+    LatestRequests,
     NewDeadLetter,
     Position,
     RetryingSubscription,
@@ -62,6 +63,7 @@ from storage.sqlite.rows import (
     read_dead_letter,
     read_failed_attempt,
     read_first_successes,
+    read_latest_requests,
     read_retrying,
     read_sent_chunk,
     read_subscription,
@@ -522,6 +524,25 @@ class PostgresDeliveries:
             _KEPT_FROM, {"subscription": subscription_id, "kept": ATTEMPTS_KEPT}
         )
         return from_milliseconds_or_none(row[0]) if row else None
+
+    async def latest_requests(
+        self, until: datetime, *, chunks: int, attempts: int
+    ) -> LatestRequests:
+        sent = await self._connections.all(
+            "SELECT at, members, outcomes FROM deliveries WHERE at < %s"
+            " ORDER BY at DESC LIMIT %s",
+            (until, chunks),
+        )
+        noted = await self._connections.all(
+            "SELECT at, subscription_id, milliseconds, error = '' FROM attempts"
+            " WHERE at < %s ORDER BY at DESC LIMIT %s",
+            (until, attempts),
+        )
+        return read_latest_requests(
+            [(at, members, outcomes) for at, members, outcomes in sent],
+            noted,
+            is_cut=(len(sent) == chunks, len(noted) == attempts),
+        )
 
     async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
         ((trimmed,),) = await self._connections.write(

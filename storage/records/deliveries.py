@@ -219,6 +219,24 @@ class SentChunk(msgspec.Struct, frozen=True, kw_only=True):
     slowest_milliseconds: int
 
 
+class TimedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How long a request to a callback took that was over ``at`` that time; one that
+    was sent together with others, when all of them were."""
+
+    subscription_id: SubscriptionId
+    at: datetime
+    milliseconds: int
+    is_delivered: bool
+
+
+class LatestRequests(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests to callbacks, the latest first: all since then; None: all that are
+    kept."""
+
+    requests: tuple[TimedRequest, ...]
+    since: datetime | None
+
+
 class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):
     """Which attempts of a subscription are wanted; what is not given does not matter.
 

@@ -25,6 +25,7 @@ from storage.records import (
     FailedAttempt,
     FeedId,
     Flushed,
+    LatestRequests,
     Position,
     RetryingSubscription,
     SentChunk,
@@ -61,6 +62,7 @@ from storage.sqlite.rows import (
     read_dead_letter,
     read_failed_attempt,
     read_first_successes,
+    read_latest_requests,
     read_retrying,
     read_sent_chunk,
 )
@@ -374,12 +376,34 @@ class SqliteDeliveries:
         )
         return from_milliseconds_or_none(row[0]) if row else None
 
+    async def latest_requests(
+        self, until: datetime, *, chunks: int, attempts: int
+    ) -> LatestRequests:
+        before = to_milliseconds(until)
+        sent = await self._readers.all(
+            "SELECT at, members, outcomes FROM deliveries WHERE at < ?"
+            " ORDER BY at DESC LIMIT ?",
+            (before, chunks),
+        )
+        noted = await self._readers.all(
+            "SELECT at, subscription_id, milliseconds, error = '' FROM attempts"
+            " WHERE at < ? ORDER BY at DESC LIMIT ?",
+            (before, attempts),
+        )
+        return read_latest_requests(
+            [(at, _ids.decode(members), outcomes) for at, members, outcomes in sent],
+            noted,
+            is_cut=(len(sent) == chunks, len(noted) == attempts),
+        )
+
     async def trim_attempts(self, before: datetime, limit: int, *, kept: int) -> int:
         row = await self._readers.first(_LAST_BEYOND, {"kept": kept})
         last = row[0] if row else 0
         unit = partial(_trim_attempts, to_milliseconds(before), last, limit)
         return await self._writer.submit(unit)
 
+
+_ids = msgspec.json.Decoder(list[int])
 
 MOST_LOOKED_AT = 500
 """Up to so many matching attempts, each of them is looked at."""

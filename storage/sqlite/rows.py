@@ -31,6 +31,7 @@ from storage.records import (
     FeedState,
     FetchTarget,
     Format,
+    LatestRequests,
     OperationalEvent,
     Polling,
     Position,
@@ -50,6 +51,7 @@ from storage.records import (
     Subscription,
     SubscriptionId,
     SubscriptionState,
+    TimedRequest,
     Updates,
 )
 from storage.secrets import SecretBox
@@ -354,6 +356,52 @@ def read_sent_chunk(row: Row) -> SentChunk:
         median_milliseconds=taken[len(taken) // 2] if taken else 0,
         slowest_milliseconds=taken[-1] if taken else 0,
     )
+
+
+def read_latest_requests(
+    chunks: Sequence[tuple[int, Sequence[int], bytes]],
+    attempts: Sequence[Row],
+    *,
+    is_cut: tuple[bool, bool],
+) -> LatestRequests:
+    """Read chunks of a time, members and outcomes, and attempts of a time, a
+    subscription, milliseconds and whether it was delivered, each the latest first.
+
+    ``is_cut``: whether there may be earlier chunks, and earlier attempts.
+    """
+    found = [each for chunk in chunks for each in _timed_members(*chunk)]
+    found += [
+        TimedRequest(
+            subscription_id=SubscriptionId(whose),
+            at=from_milliseconds(at),
+            milliseconds=milliseconds,
+            is_delivered=bool(is_delivered),
+        )
+        for at, whose, milliseconds, is_delivered in attempts
+    ]
+    found.sort(key=lambda each: each.at, reverse=True)
+    begun = [
+        rows[-1][0] for rows, cut in zip((chunks, attempts), is_cut, strict=True) if cut
+    ]
+    return LatestRequests(
+        requests=tuple(found), since=from_milliseconds(max(begun)) if begun else None
+    )
+
+
+def _timed_members(
+    at: int, members: Sequence[int], outcomes: bytes
+) -> Iterator[TimedRequest]:
+    """The members of a chunk that a record was delivered to."""
+    ended = from_milliseconds(at)
+    for member, outcome in zip(members, _OUTCOME.iter_unpack(outcomes), strict=True):
+        status, milliseconds = outcome
+        if 200 <= status < 300:
+            yield TimedRequest(
+                subscription_id=SubscriptionId(member),
+                at=ended,
+                milliseconds=milliseconds,
+                is_delivered=True,
+            )
 
 
 # --- pushes ---

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from storage.records import AttemptRange, SentChunk
-from tests.support.storage_scene import Scene, all_of, at, outcome_of
+from storage.records import Attempt, AttemptRange, SentChunk
+from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
 
 
 async def test_a_chunk_tells_how_many_took_it_and_how_fast(scene: Scene) -> None:
@@ -92,3 +93,56 @@ async def test_each_delivery_is_told_with_its_own_time(scene: Scene) -> None:
     assert [len(each) for each in found] == [1, 0, 0]
     successes = await deliveries.first_successes([(feed.id, position)])
     assert successes == {position: at(1.25)}
+
+
+async def test_the_latest_requests_are_those_of_chunks_and_those_of_their_own(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    first, second = [await scene.subscribe(feed, name) for name in "ab"]
+    for seconds in (1, 3):
+        await scene.publish(feed)
+        await scene.deliver(at(seconds))
+    await scene.publish(feed)
+    (chunk,) = await scene.claim(at(5))
+    await scene.fail(chunk, second, when=at(5))
+    caught_up = Attempt(
+        subscription_id=second.id,
+        position=chunk.record.position,
+        at=at(7),
+        status=204,
+        milliseconds=40,
+    )
+    await scene.flush(when=at(7), attempts=(caught_up,))
+    deliveries = scene.storage.deliveries
+
+    async def told(
+        until: float, chunks: int, attempts: int
+    ) -> tuple[list[tuple[int, float, int, bool]], datetime | None]:
+        found = await deliveries.latest_requests(
+            at(until), chunks=chunks, attempts=attempts
+        )
+        requests = [
+            (
+                each.subscription_id,
+                (each.at - START).total_seconds(),
+                each.milliseconds,
+                each.is_delivered,
+            )
+            for each in found.requests
+        ]
+        return requests, found.since
+
+    noted = [(second.id, 7, 40, True), (first.id, 5, 12, True)]
+    noted += [(second.id, 5, 30, False)]
+    both = [(first.id, 3, 12, True), (second.id, 3, 12, True)]
+    requests, since = await told(8, 9, 9)
+    assert requests[:3] == noted
+    assert sorted(requests[3:5]) == both
+    assert (len(requests), since) == (7, None)
+    requests, since = await told(7, 2, 9)
+    assert requests[:2] == noted[1:]
+    assert sorted(requests[2:]) == both
+    assert since == at(3)
+    assert (await told(8, 9, 1))[1] == at(7)
+    assert await told(1, 9, 9) == ([], None)

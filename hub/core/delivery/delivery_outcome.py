@@ -94,6 +94,6 @@ def attempt_of(
 
 def reason_of(reply: CallbackResponse, *, is_exhausted: bool) -> str:
     """Why records were given up, for people. An exhausted subscription used up all
-    tries before, and this one came on top of them."""
-    more = ", and 1 more each time since" if is_exhausted else ""
+    tries before, and each new record since is one more."""
+    more = ", then 1 for each new record" if is_exhausted else ""
     return f"{reply.error} (after {FAILURES_ALLOWED + 1} tries{more})"

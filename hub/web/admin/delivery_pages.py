@@ -293,17 +293,12 @@ class DeliveryPages(OperatorPages):
         problems=(403, 429, 503),
     )
     async def slowest(self, request: Request) -> Response:
-        found = await self._reports.slowest(ROWS)
-        ids = [each.subscription.id for each in found]
         return render_page(
             "slowest_callbacks.html",
-            section="Subscriptions",
+            section="Slowest callbacks",
             viewer=viewer_of(request),
             now=self._clock.now(),
-            rows=found,
-            conditions={
-                each.id: each for each in await self._selections.conditions(ids)
-            },
+            found=await self._reports.slowest(ROWS),
         )
 
     @in_both_areas(

@@ -58,8 +58,6 @@ from storage.records import (
 
 MOST_COUNTED = 10_000
 """The highest total that is counted: to count a million takes too long."""
-MOST_DESCRIBED = 100
-"""Dead letters of an answer that are told with their entries."""
 
 
 class Undelivered(RequestBody):
@@ -234,7 +232,11 @@ class SlowCallbackJson(JsonObject):
 
 
 class SlowestCallbacksJson(JsonObject):
+    """``since``: the requests since then are those they were found by; null: all that
+    are kept, for 7 days."""
+
     callbacks: list[SlowCallbackJson]
+    since: Time | None
 
 
 class RetriedJson(JsonObject):
@@ -309,7 +311,7 @@ class DeliveryRoutes(Routes):
             after=dead_after, limit=limit, wanted=wanted
         )
         retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
-        lost = await self._reports.lost_entries(dead, most=MOST_DESCRIBED)
+        lost = await self._reports.lost_entries(dead)
         dead_letters = [
             DeadLetterJson.of_dead_letter(each, lost.get(each.id)) for each in dead
         ]
@@ -394,9 +396,11 @@ class DeliveryRoutes(Routes):
         id="list_slowest_callbacks",
         scope=TokenScope.ADMIN,
         summary="List the callbacks that take longest to answer",
-        description="By the median of their last 16 requests, failed ones included,"
-        " since the start of this hub, or of the node that answers. A callback that"
-        " has answered each request within 100 ms since then is left out.",
+        description="By the median of their last 16 requests, failed ones included:"
+        " those that this hub, or the node that answers, has made since it started,"
+        " and before that, what the database keeps of the last 200 groups of first"
+        " tries and of 2,000 others. All `since` then are known (null: all of the last"
+        " 7 days). A callback that has answered each within 100 ms is left out.",
         answers={200: SlowestCallbacksJson},
         query=(PAGE[1],),
         problems=(422,),
@@ -405,7 +409,8 @@ class DeliveryRoutes(Routes):
         found = await self._reports.slowest(query_limit(request))
         return json_response(
             SlowestCallbacksJson(
-                callbacks=[SlowCallbackJson.of_slow(each) for each in found]
+                callbacks=[SlowCallbackJson.of_slow(each) for each in found.callbacks],
+                since=found.since,
             )
         )
 

@@ -32,7 +32,6 @@ from hub.web.api.attempt_json import (
     TrialDeliveryJson,
 )
 from hub.web.api.delivery_routes import (
-    MOST_DESCRIBED,
     DeadLetterJson,
     RetryingSubscriptionJson,
 )
@@ -477,9 +476,7 @@ class SubscriptionRoutes(Routes):
         report = await self._subscriptions.get(
             _subscription_id(request), account=account
         )
-        lost = await self._deliveries.lost_entries(
-            report.dead_letters, account=account, most=MOST_DESCRIBED
-        )
+        lost = await self._deliveries.lost_entries(report.dead_letters, account=account)
         return json_response(
             SubscriptionReportJson.of_report(report, lost, self._clock.now())
         )

@@ -638,7 +638,7 @@ def test_a_gap_is_explained_by_the_polls_beside_it_and_by_pauses(
         " HTTP -",
         "the poll after: 2026-01-01 12:15:00Z, retry after failure, new, HTTP 200",
         "paused from 2026-01-01 12:01:00Z (ann by pages) until 2026-01-01 12:02:00Z",
-        "paused from 2026-01-01 12:03:00Z (ann by pages) until now",
+        "paused since 2026-01-01 12:03:00Z (ann by pages)",
     ]
 
 

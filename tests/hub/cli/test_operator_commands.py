@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 import hub
+from hub.cli.feed_facts import delay_facts
 from tests.support.fake_api import FakeApi, freshness_document
 from tests.support.terminal import run_in_terminal
 
@@ -55,6 +56,31 @@ def health(**changes: object) -> dict[str, Any]:
         "search": {"state": "complete", "days": None, "share": 1.0},
     }
     return {**document, **changes}
+
+
+@pytest.mark.parametrize(
+    ("p50", "p99", "said"),
+    [
+        (
+            9,
+            None,
+            "half within 9 s of publication, over 1 % later than is counted, of 12",
+        ),
+        (
+            None,
+            None,
+            "over half later than is counted after publication, over 1 % later than is"
+            " counted, of 12",
+        ),
+    ],
+)
+def test_delays_beyond_what_is_counted_are_those_of_the_rest(
+    p50: float | None, p99: float | None, said: str
+) -> None:
+    none = {"entries": 0, "p50": None, "p99": None}
+    delay = {"entries": 12, "p50": p50, "p99": p99}
+    facts = delay_facts({"publication_to_commit": delay, "commit_to_delivery": none})
+    assert facts == [("new entries", said), ("first delivery", "")]
 
 
 def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
@@ -325,3 +351,39 @@ def test_a_terminal_shows_how_many_pages_are_written(
 def test_nothing_to_build_is_said(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers[BUILD] = (201, {"collections": []})
     assert fanfare("scp", "build").stdout == "nothing has changed\n"
+
+
+SLOW = {
+    "subscription": 7,
+    "topic": "https://a.example/feed",
+    "callback": "https://you.example/hook",
+    "requests": 16,
+    "failed": 2,
+    "median_milliseconds": 4_000,
+    "slowest_milliseconds": 9_000,
+    "last": "2026-01-01T12:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("since", "known"),
+    [
+        ("2026-01-01T11:00:00Z", "since 2026-01-01 11:00:00Z"),
+        (None, "of the last 7 days"),
+    ],
+)
+def test_the_slowest_callbacks_say_by_which_requests(
+    fanfare: Fanfare, api: FakeApi, since: str | None, known: str
+) -> None:
+    found = {"callbacks": [SLOW], "since": since}
+    api.answers["GET /api/deliveries/slowest"] = (200, found)
+    result = fanfare("deliveries", "slowest")
+    assert "4000" in result.stdout
+    assert result.stderr.startswith(f"of each the last 16 requests, of all {known}")
+    api.answers["GET /api/deliveries/slowest"] = (
+        200,
+        {"callbacks": [], "since": since},
+    )
+    nothing = fanfare("deliveries", "slowest").stdout
+    assert nothing.startswith(f"no request {known}")
+    assert nothing.endswith(" took more than 100 ms\n")

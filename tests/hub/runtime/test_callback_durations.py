@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from hub.runtime.callback_durations import (
     NOTICED_MILLISECONDS,
     REQUESTS,
     CallbackDurations,
 )
-from storage.records import SubscriptionId
+from storage.records import SubscriptionId, TimedRequest
 
 
 def note(
@@ -48,3 +50,41 @@ def test_of_too_many_the_fastest_are_dropped() -> None:
     for id, taken in ((1, 400), (2, 200), (3, 300), (4, 500), (5, 250)):
         note(durations, id, taken)
     assert order(durations) == [(4, 500), (1, 400), (3, 300), (5, 250)]
+
+
+def earlier(id: int, taken: int, unix: float) -> TimedRequest:
+    return TimedRequest(
+        subscription_id=SubscriptionId(id),
+        at=datetime.fromtimestamp(unix, UTC),
+        milliseconds=taken,
+        is_delivered=False,
+    )
+
+
+def test_requests_of_before_come_before_those_that_were_noted() -> None:
+    durations = CallbackDurations(capacity=3)
+    note(durations, 1, *[300] * (REQUESTS - 1))
+    note(durations, 2, 150)
+    requests = [
+        earlier(1, 900, 59),
+        earlier(3, 5, 58),
+        earlier(2, 50, 57),
+        earlier(3, 700, 56),
+        earlier(1, 20_000, 55),
+        earlier(4, NOTICED_MILLISECONDS - 1, 54),
+    ]
+    durations.add_earlier(requests)
+    assert order(durations) == [(3, 700), (1, 300), (2, 150)]
+    third, first, second = durations.slowest(9)
+    assert (first.requests, first.failed, first.slowest_milliseconds) == (16, 1, 900)
+    assert (second.requests, second.failed) == (2, 1)
+    assert [each.last.timestamp() for each in (first, third)] == [60, 58]
+    note(durations, 1, 400)  # the oldest makes room
+    assert durations.slowest(2)[1].slowest_milliseconds == 400
+
+
+def test_requests_of_before_take_no_more_room_than_others() -> None:
+    durations = CallbackDurations(capacity=4)
+    durations.add_earlier([earlier(id, 100 * id, 9) for id in range(1, 9)])
+    assert len(durations.slowest(99)) <= 4
+    assert order(durations)[0] == (8, 800)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from hub.runtime.callback_durations import REQUESTS
+from hub.runtime.metrics import Metrics
 from hub.services.delivery_reports import (
     COUNTED,
+    LATEST_CHUNKS,
     PAGE,
     DeliveryReportService,
     LostEntries,
@@ -33,9 +37,11 @@ from storage.records import (
 )
 from tests.support.chosen_engine import open_chosen
 from tests.support.documents import an_entry
-from tests.support.storage_scene import START, Scene, at, fetch, record
+from tests.support.failures import failed
+from tests.support.storage_scene import START, Scene, all_of, at, fetch, record
 
 ALICE = AccountId(7)
+HUB_URL = "https://hub.example/hub"
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 async def told(
     storage: Storage, subscription: Subscription, account: AccountId | None = None
 ) -> list[tuple[str, int]]:
-    reports = DeliveryReportService(storage, "https://hub.example/hub")
+    reports = DeliveryReportService(storage, HUB_URL, Metrics(), START)
     found = await reports.attempts(subscription.id, AttemptRange(), 9, account=account)
     return [(each.title, each.entries) for each in found]
 
@@ -155,10 +161,55 @@ async def test_a_dead_letter_is_told_by_its_entries_as_far_as_they_are_counted(
         reason="answered 500",
         at=START,
     )
-    reports = DeliveryReportService(scene.storage, "https://hub.example/hub")
+    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
     assert await reports.lost_entries([dead_letter]) == {5: lost}
+    assert await reports.lost_entries([dead_letter], account=OPERATOR) == {5: lost}
     await scene.storage.subscriptions.end(subscription.id, "", START, tell=False)
     assert await reports.lost_entries([dead_letter], account=OPERATOR) == {}
+    assert await reports.lost_entries([dead_letter]) == {5: lost}
+
+
+@pytest.mark.parametrize(
+    ("at_once", "since"),
+    [(1, None), (LATEST_CHUNKS, at(1)), (LATEST_CHUNKS + 9, at(10))],
+)
+async def test_who_is_slow_is_known_from_before_the_start(
+    scene: Scene, at_once: int, since: datetime | None
+) -> None:
+    feed = await scene.add_feed()
+    quick, slow, ended = [await scene.subscribe(feed, name) for name in "abc"]
+    for number in range(at_once):
+        await scene.publish(feed, f"{number}")
+        (chunk,) = await scene.claim(at(number + 1))
+        taken = [
+            replace(outcome, milliseconds=milliseconds)
+            for outcome, milliseconds in zip(
+                all_of(chunk), (9, 4_000, 5_000), strict=True
+            )
+        ]
+        await scene.flush(when=at(number + 1), outcomes=tuple(taken))
+    later = at(999)
+    failure = failed(slow, later - timedelta(seconds=1), status=500)
+    await scene.flush(attempts=(replace(failure, milliseconds=7_000),))
+    await scene.flush(attempts=(replace(failure, at=later, milliseconds=9_000),))
+    await scene.storage.subscriptions.end(ended.id, "", START, tell=False)
+    metrics = Metrics()
+    durations = metrics.callback_durations
+    durations.note(slow.id, 6_000, at=later.timestamp(), is_delivered=True)
+
+    reports = DeliveryReportService(scene.storage, HUB_URL, metrics, later)
+    for _ in range(2):  # what was before is read once
+        found = await reports.slowest(9)
+
+        assert found.since == since
+        [listed] = found.callbacks
+        assert listed.subscription.id == slow.id
+        assert listed.condition.id == slow.id
+        took = listed.duration
+        assert took.requests == min(at_once + 2, REQUESTS)
+        assert (took.failed, took.slowest_milliseconds) == (1, 7_000)
+        assert took.last == later
+    assert quick.id not in {each.subscription_id for each in durations.slowest(9)}
 
 
 async def test_an_event_is_told_by_its_type(scene: Scene) -> None:

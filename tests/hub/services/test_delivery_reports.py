@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.runtime.metrics import Metrics
 from hub.services.delivery_reports import (
     NOT_KEPT,
     NOT_OPEN,
@@ -56,7 +57,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[DeliveryScene]:
 
 @pytest.fixture
 def reports(scene: DeliveryScene) -> DeliveryReportService:
-    return DeliveryReportService(scene.storage, HUB_URL)
+    return DeliveryReportService(scene.storage, HUB_URL, Metrics(), scene.clock.now())
 
 
 async def one_failure(scene: DeliveryScene, **terms: object) -> FeedId:

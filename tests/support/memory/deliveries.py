@@ -25,12 +25,14 @@ from storage.records import (
     FailedAttempt,
     FeedId,
     Flushed,
+    LatestRequests,
     Position,
     Record,
     RetryingSubscription,
     SentChunk,
     Subscription,
     SubscriptionId,
+    TimedRequest,
     UndeliveredOutcome,
 )
 
@@ -556,6 +558,43 @@ class MemoryDeliveries:
             host=self._state.asked_hosts[attempt.id],
             topic=subscription.topic,
             callback=subscription.callback,
+        )
+
+    async def latest_requests(
+        self, until: datetime, *, chunks: int, attempts: int
+    ) -> LatestRequests:
+        sent = [each for each in self._state.finished if each.at < milliseconds(until)]
+        noted = [each for each in self._state.attempts if each.at < milliseconds(until)]
+        sent.sort(key=lambda each: each.at, reverse=True)
+        noted.sort(key=lambda each: each.at, reverse=True)
+        found = [
+            TimedRequest(
+                subscription_id=chunk.members[index],
+                at=chunk.at,
+                milliseconds=taken,
+                is_delivered=True,
+            )
+            for chunk in sent[:chunks]
+            for index, (status, taken) in chunk.outcomes.items()
+            if 200 <= status < 300
+        ]
+        found += [
+            TimedRequest(
+                subscription_id=each.subscription_id,
+                at=each.at,
+                milliseconds=each.milliseconds,
+                is_delivered=not each.error,
+            )
+            for each in noted[:attempts]
+        ]
+        begun = [
+            rows[most - 1].at
+            for rows, most in ((sent, chunks), (noted, attempts))
+            if len(rows) >= most
+        ]
+        return LatestRequests(
+            requests=tuple(sorted(found, key=lambda each: each.at, reverse=True)),
+            since=max(begun, default=None),
         )
 
     async def attempts_kept_from(

@@ -284,7 +284,7 @@ def test_410_ends_the_subscription() -> None:
         (replace(HERE, failures=10), "answered 500 (after 11 tries)"),
         (
             replace(HERE, failures=0, is_exhausted=True),
-            "answered 500 (after 11 tries, and 1 more each time since)",
+            "answered 500 (after 11 tries, then 1 for each new record)",
         ),
     ],
 )

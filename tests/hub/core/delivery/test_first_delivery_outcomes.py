@@ -121,7 +121,7 @@ def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
         chunk=a_first().chunk,
         first=Position(12),
         last=Position(12),
-        reason="no answer (after 11 tries, and 1 more each time since)",
+        reason="no answer (after 11 tries, then 1 for each new record)",
         at=START,
     )
 

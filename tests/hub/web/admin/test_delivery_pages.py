@@ -113,12 +113,40 @@ async def test_a_callback_that_is_slow_each_time_is_listed_with_its_typical_time
         [slow.callback, "4 s"],
         [quick.callback, "120 ms"],
     ]
+    assert "of all requests of the last 7 days" in text_of(page)
+    [current] = read(page).xpath("//nav//a[@aria-current='page']/@href")
+    assert current == f"{PAGE}/slowest"
     for start in ("/admin", "/admin/subscriptions", PAGE):
-        assert f'href="{PAGE}/slowest"' in (await browser.open(start)).text
+        links = read(await browser.open(start)).xpath("//main//a/@href")
+        assert f"{PAGE}/slowest" in links
     await hub.storage.subscriptions.end(quick.id, "", START, tell=False)
     answer = await browser.client.get("/api/deliveries/slowest", headers=ADMIN)
     [found] = answer.json()["callbacks"]
     assert (found["subscription"], found["median_milliseconds"]) == (slow.id, 4_000)
+    assert answer.json()["since"] is None
+
+
+async def test_every_dead_letter_that_is_shown_is_told_by_what_it_is_of(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    late = [await scene.subscribe(feed, f"s{number}") for number in range(25)]
+    first = await scene.publish(feed, "The news")
+    lost = [
+        NewDeadLetter(
+            subscription_id=each.id,
+            lease_id=0,
+            first=first,
+            last=first,
+            reason="answered 500",
+            at=START,
+        )
+        for each in late
+    ]
+    await scene.flush(given_up=tuple(lost))
+    found = rows(await browser.open(f"{PAGE}?outcome=given-up"))
+    assert len(found) == 25
+    assert all("1 entry: The news" in row[3] for row in found)
 
 
 REFUSED = "answered 500"
