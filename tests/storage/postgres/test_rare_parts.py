@@ -22,7 +22,16 @@ def test_parts_are_of_three_letters_or_digits(
     assert word_parts(texts) == parts
 
 
-def test_what_all_addresses_have_finds_nothing() -> None:
-    parts = word_parts(["s7000.example/call"])
-
-    assert rarest(parts, ADDRESSES) == ("s70", "700", "000")
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("s7000.example/call", ("s70", "700", "000")),
+        ("s22.ex", ("s22",)),
+        ("s2example", ("s2e", "2ex")),
+        ("https://", ()),
+    ],
+)
+def test_what_half_of_the_addresses_have_finds_nothing(
+    text: str, parts: tuple[str, ...]
+) -> None:
+    assert rarest(word_parts([text]), ADDRESSES) == parts
