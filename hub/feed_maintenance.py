@@ -77,9 +77,10 @@ class Maintenance:
         lease_id, held = await self._claims.claim(kind, due)
         saved: frozenset[FeedId] = frozenset()
         try:
-            tried = [await self._try(each) for each in due if each in held]
-            if writes := [each for each in tried if each is not None]:
-                saved = await statistics.save(writes, lease_id=lease_id)
+            with self._claims.renewed(kind, held, lease_id):
+                tried = [await self._try(each) for each in due if each in held]
+                if writes := [each for each in tried if each is not None]:
+                    saved = await statistics.save(writes, lease_id=lease_id)
         finally:
             await self._claims.release(kind, [*held - saved], lease_id)
         return len(saved)

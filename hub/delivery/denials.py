@@ -99,12 +99,13 @@ class Denials:
             log.warning("denials_not_claimed", count=len(ids), error=str(error))
             return
         claimed = [each for each in subscriptions if each.id in held]
-        over = await self._tell_claimed(claimed)
-        try:
-            await self._subscriptions.mark_denied(over, lease_id=lease_id)
-        except StorageError as error:
-            log.warning("denials_not_recorded", count=len(over), error=str(error))
-            over = []
+        with self._claims.renewed(WorkKind.DENIALS, held, lease_id):
+            over = await self._tell_claimed(claimed)
+            try:
+                await self._subscriptions.mark_denied(over, lease_id=lease_id)
+            except StorageError as error:
+                log.warning("denials_not_recorded", count=len(over), error=str(error))
+                over = []
         await self._claims.release(WorkKind.DENIALS, [*held.difference(over)], lease_id)
 
     async def _tell_claimed(

@@ -321,7 +321,8 @@ class PushSubscriber:
         if not held:
             return
         try:
-            await self._settle_claimed(feed_push, lease_id)
+            with self._claims.renewed(kind, held, lease_id):
+                await self._settle_claimed(feed_push, lease_id)
         except StorageError:
             raise
         except Exception:

@@ -1,12 +1,15 @@
 """Leases: a random id, and an end by the engine's clock.
 
-Those on chunks and retries are renewed. All else that is due is claimed for
-`WORK_SECONDS`, longer than it takes.
+Those on chunks and retries are renewed by who delivers them. All else that is due is
+claimed for `WORK_SECONDS`, longer than most of it takes, and renewed while it is worked
+on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -24,8 +27,14 @@ LEASE_SECONDS = 60.0
 RENEWAL_SECONDS = LEASE_SECONDS / 3
 
 WORK_SECONDS: Final = 300.0
-"""Longer than anything takes that is claimed once it is due. What a node held whose
-term has ended is free at once."""
+"""How long others wait for what somebody holds that has got stuck. What a node held
+whose term has ended is free at once."""
+
+WORK_RENEWAL_SECONDS: Final = WORK_SECONDS / 3
+
+LONGEST_WORK_SECONDS: Final = 1_800.0
+"""Longer than the deadlines of all requests together that one piece of work may make.
+After so long it is taken to be stuck, and its lease runs out."""
 
 log = structlog.get_logger()
 
@@ -40,7 +49,7 @@ class WorkLeases:
         random: Random,
         has_term: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._random = random
         self.are_trusted = has_term
 
@@ -54,13 +63,13 @@ class WorkLeases:
         return ClaimTerms(
             lease_id=self.new_id(),
             seconds=seconds,
-            now=self._clock.now(),
+            now=self.clock.now(),
             limit=limit,
         )
 
     def until(self) -> datetime:
         """When a lease ends that is taken or renewed now."""
-        return self._clock.now() + timedelta(seconds=LEASE_SECONDS)
+        return self.clock.now() + timedelta(seconds=LEASE_SECONDS)
 
     def expiry(self) -> float:
         """The same end in monotonic seconds, which no clock change moves.
@@ -68,14 +77,23 @@ class WorkLeases:
         Call this before the lease is taken: by the engine's clock the lease ends no
         earlier.
         """
-        return self._clock.monotonic() + LEASE_SECONDS
+        return self.clock.monotonic() + LEASE_SECONDS
 
 
 class WorkClaims:
-    """Claims what is due, for all parts of this node, before they begin it."""
+    """Claims what is due, for all parts of this node, before they begin it.
 
-    def __init__(self, claims: ClaimStore, leases: WorkLeases) -> None:
+    ``sleep`` waits for so many seconds of the clock that ``leases`` go by.
+    """
+
+    def __init__(
+        self,
+        claims: ClaimStore,
+        leases: WorkLeases,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._store = claims
+        self._sleep = sleep
         self._leases = leases
         self.are_trusted = leases.are_trusted
         self._unreleased: list[tuple[WorkKind, Sequence[int], int]] = []
@@ -106,6 +124,44 @@ class WorkClaims:
             await self.release(kind, [*held], terms.lease_id)
             held = frozenset()
         return terms.lease_id, held
+
+    @contextmanager
+    def renewed(
+        self, kind: WorkKind, ids: Collection[int], lease_id: int
+    ) -> Iterator[None]:
+        """While entered, that is while these are worked on, their lease is renewed; but
+        no further than `LONGEST_WORK_SECONDS` from now, nor once this node's term may
+        be over."""
+        renewing = asyncio.create_task(
+            self._keep_renewing(kind, ids, lease_id), name="claims-renewal"
+        )
+        try:
+            yield
+        finally:
+            renewing.cancel()
+
+    async def _keep_renewing(
+        self, kind: WorkKind, ids: Collection[int], lease_id: int
+    ) -> None:
+        clock = self._leases.clock
+        end = clock.monotonic() + LONGEST_WORK_SECONDS
+        while ids:
+            await self._sleep(WORK_RENEWAL_SECONDS)
+            left = end - clock.monotonic()
+            if left <= 0 or not self.are_trusted():
+                return
+            try:
+                ids = await self._store.renew(
+                    kind,
+                    ids,
+                    lease_id=lease_id,
+                    seconds=min(WORK_SECONDS, left),
+                    now=clock.now(),
+                )
+            except StorageError as error:
+                log.warning(
+                    "claims_not_renewed", kind=kind, ids=[*ids], error=str(error)
+                )
 
     async def release(self, kind: WorkKind, ids: Sequence[int], lease_id: int) -> None:
         """Give up what is not done. If storage does not take that now, it is done

@@ -114,14 +114,19 @@ class VerificationLoop:
         if len(due) == PAGE:
             self._awake.set()  # there may be more of them
         admissions: dict[str, asyncio.Task[Admission]] = {}
-        for verification in await self._claimed(due):
-            await self._slots.acquire()
-            admission = self._admission(verification, admissions, tasks)
-            tasks.create_task(self._work(verification, admission))
+        lease_id, claimed = await self._claimed(due)
+        ids = [each.id for each in claimed]
+        with self._claims.renewed(WorkKind.VERIFICATIONS, ids, lease_id):
+            for verification in claimed:
+                await self._slots.acquire()
+                admission = self._admission(verification, admissions, tasks)
+                tasks.create_task(self._work(verification, admission))
 
-    async def _claimed(self, due: Sequence[Verification]) -> list[Verification]:
-        """Those whose turn it is, claimed: another node may still be at some, whose
-        shard is now this one's."""
+    async def _claimed(
+        self, due: Sequence[Verification]
+    ) -> tuple[int, list[Verification]]:
+        """Those whose turn it is, claimed under a lease: another node may still be at
+        some, whose shard is now this one's."""
         chosen = [each for each in due if self._takes_turn(each)]
         held: frozenset[int] = frozenset()
         try:
@@ -132,7 +137,9 @@ class VerificationLoop:
             for each in chosen:
                 if each.id not in held:
                     self._end_turn(each)
-        return [replace(each, lease_id=lease_id) for each in chosen if each.id in held]
+        return lease_id, [
+            replace(each, lease_id=lease_id) for each in chosen if each.id in held
+        ]
 
     def _takes_turn(self, verification: Verification) -> bool:
         if not self._has_turn(verification):
@@ -200,7 +207,9 @@ class VerificationLoop:
         try:
             if not self._claims.are_trusted():  # it has waited for a slot
                 raise TopicBusy
-            await self._intents.verify(verification, admission)
+            kind, ids = WorkKind.VERIFICATIONS, [verification.id]
+            with self._claims.renewed(kind, ids, verification.lease_id):
+                await self._intents.verify(verification, admission)
         except TopicBusy:
             await self._put_off(verification, HOST_PAUSE)
         except StorageError as error:

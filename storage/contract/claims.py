@@ -17,8 +17,9 @@ class ClaimStore(Protocol):
     lease: a random id, held by the node's term until a time by the engine's clock, as
     with chunks (`DeliveryStore`). Lists of what is due leave out what is claimed. What
     comes of the work names the lease, and is not stored, which the call returns, if
-    that is not held any more. A lease that is over is held until somebody else claims
-    the same. Once an outcome is stored after which nothing is due, the claim has ended.
+    that is not held any more. While the work goes on, its holder renews the lease. One
+    that is over is held until somebody else claims the same. Once an outcome is stored
+    after which nothing is due, the claim has ended.
 
     What a node holds is free when its term ends.
     """
@@ -35,8 +36,21 @@ class ClaimStore(Protocol):
         """Claim those that are still due at ``now`` and that nobody holds; returns
         which.
 
-        Of verifications with one key no two are held at the same time.
+        Of verifications with one key none is claimed while the lease on another lives.
         """
+        ...
+
+    async def renew(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        """Extend this lease, to so many seconds from now, on those of these that it is
+        not over on; returns which."""
         ...
 
     async def release(

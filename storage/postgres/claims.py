@@ -10,6 +10,7 @@ from storage.postgres.connections import Connections
 from storage.records import WorkKind
 
 _CLAIM: Final = "SELECT claim_work(%s, %s::bigint[], %s, %s, %s, %s)"
+_RENEW: Final = "SELECT renew_claims(%s, %s::bigint[], %s, %s, %s, %s)"
 _END: Final = "SELECT end_claims(%s, %s::bigint[], %s, %s)"
 
 
@@ -34,11 +35,33 @@ class PostgresClaims:
         seconds: float,
         now: datetime,
     ) -> frozenset[int]:
+        return await self._write(_CLAIM, kind, ids, lease_id, seconds, now)
+
+    async def renew(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        return await self._write(_RENEW, kind, ids, lease_id, seconds, now)
+
+    async def _write(
+        self,
+        sql: str,
+        kind: WorkKind,
+        ids: Collection[int],
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
         term, lasting = self._connections.incarnation, round(seconds * 1000)
-        ((claimed,),) = await self._connections.write(
-            _CLAIM, (kind.value, sorted(ids), lease_id, term, lasting, now)
+        ((held,),) = await self._connections.write(
+            sql, (kind.value, sorted(ids), lease_id, term, lasting, now)
         )
-        return frozenset(claimed)
+        return frozenset(held)
 
     async def release(
         self, kind: WorkKind, ids: Sequence[int], *, lease_id: int

@@ -94,6 +94,23 @@ class SqliteClaims:
         )
         return frozenset(await self._writer.submit(unit))
 
+    async def renew(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        until = now + timedelta(seconds=seconds)
+        unit = partial(
+            _renew,
+            *(kind, pack_ids(ids), lease_id),
+            *(to_milliseconds(until), to_milliseconds(now)),
+        )
+        return frozenset(await self._writer.submit(unit, is_single=True))
+
     async def release(
         self, kind: WorkKind, ids: Sequence[int], *, lease_id: int
     ) -> None:
@@ -124,3 +141,19 @@ def _claim(
         [(kind, item, lease_id, until) for item in claimed],
     )
     return claimed
+
+
+def _renew(
+    kind: WorkKind,
+    ids: str,
+    lease_id: int,
+    until: int,
+    now: int,
+    connection: sqlite3.Connection,
+) -> list[int]:
+    renewed = connection.execute(
+        "UPDATE claims SET until = ? WHERE kind = ? AND lease_id = ? AND until > ?"
+        " AND item IN (SELECT value FROM json_each(?)) RETURNING item",
+        (until, kind, lease_id, now, ids),
+    )
+    return [item for (item,) in renewed.fetchall()]

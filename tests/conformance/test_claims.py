@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -199,6 +200,29 @@ async def test_who_comes_back_late_stores_it_if_nobody_else_has_claimed_it(
     assert await work.settle(1)
 
     assert await work.due(OVER) == []
+
+
+@each_kind
+async def test_a_lease_that_is_renewed_lasts_as_long_from_then_on(
+    storage: Storage, kind: WorkKind
+) -> None:
+    work = await KINDS[kind](storage)
+    assert await claim(storage, kind, work.id, 1)
+    halfway = LATE + timedelta(seconds=30)
+    renew = partial(storage.claims.renew, kind, [work.id, 99], seconds=60)
+
+    assert await renew(lease_id=1, now=halfway) == {work.id}
+    assert await renew(lease_id=2, now=halfway) == frozenset(), "nor any other"
+
+    assert await work.due(OVER) == []
+    assert not await claim(storage, kind, work.id, 2, OVER)
+    over = halfway + timedelta(seconds=60)
+    assert await work.due(over) == [work.id]
+    assert await renew(lease_id=1, now=over) == frozenset(), "it is over"
+    assert await claim(storage, kind, work.id, 2, over)
+    assert await renew(lease_id=1, now=over) == frozenset()
+    assert await work.settle(2)
+    assert await renew(lease_id=2, now=over) == frozenset()
 
 
 @each_kind

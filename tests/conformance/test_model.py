@@ -58,6 +58,7 @@ from storage.records import (
 from storage.sqlite.columns import to_milliseconds
 from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
+from tests.support.memory.state import State
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_in_loop, open_new_postgres
 from tests.support.storage_scene import NODE, START, record
@@ -80,12 +81,14 @@ pytestmark = pytest.mark.bulk
 class Comparison(RuleBasedStateMachine):
     """Each rule is done to both; results and then all readable state must agree."""
 
+    leaves_gaps = True
+
     def __init__(self) -> None:
         super().__init__()
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
         self._engine = self._runner.run(self._open())
-        self._model: Storage = MemoryStorage()
+        self._model: Storage = MemoryStorage(State(leaves_gaps=self.leaves_gaps))
         self._now = START
         self._leases = 0
         self._chunks: list[ClaimedChunk] = []
@@ -339,6 +342,17 @@ class Comparison(RuleBasedStateMachine):
             )
         )
         self._denials.append((each, self._leases))
+
+    @rule(data=st.data())
+    def renew_denial(self, data: st.DataObject) -> None:
+        if not self._denials:
+            return
+        each, lease_id = data.draw(st.sampled_from(self._denials))
+        self._do(
+            lambda storage: storage.claims.renew(
+                WorkKind.DENIALS, [each], lease_id=lease_id, seconds=60, now=self._now
+            )
+        )
 
     @rule(data=st.data(), is_told=st.booleans())
     def end_denial(self, data: st.DataObject, is_told: bool) -> None:
@@ -635,6 +649,8 @@ async def _attempts(each: int, storage: Storage) -> object:
 
 
 class ComparisonOnPostgres(Comparison):
+    leaves_gaps = False
+
     async def _open(self) -> Storage:
         directory = self._stack.enter_context(tempfile.TemporaryDirectory())
         opening = open_new_postgres(Path(directory) / "key")

@@ -14,11 +14,11 @@ from hub.feed_maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import FeedId, FeedStatistics, NewFeed, WorkKind
+from storage.records import FeedId, FeedStatistics, NewFeed, StoredFeed, WorkKind
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.storage_scene import Scene, fetch
-from tests.support.work_claims import claims_of, hold
+from tests.support.work_claims import LongWork, claims_of, hold
 
 WORDS = WordList("plug")
 
@@ -216,9 +216,21 @@ async def test_a_feed_that_another_node_is_at_is_maintained_by_that_one_alone(
     assert await storage.feed_statistics.get(free) is not None
 
 
-async def test_a_node_whose_term_may_be_over_maintains_nothing(
+async def test_claims_of_feeds_that_take_long_are_renewed(
     storage: Storage, clock: ManualClock
 ) -> None:
-    await a_feed_of(storage, clock, "a")
-    claims = claims_of(storage, clock, lambda: False)
-    assert await Maintenance(storage, clock, None, claims).round() == 0
+    ids = [await a_feed_of(storage, clock, name) for name in "ab"]
+    work = LongWork(storage.claims, clock)
+
+    class SlowFeeds:
+        async def get(self, feed_id: FeedId) -> StoredFeed | None:
+            if feed_id == ids[0]:
+                await work.go_on()
+            return await storage.feeds.get(feed_id)
+
+    names = ("feed_statistics", "log", "subscriptions")
+    stores = {name: getattr(storage, name) for name in names}
+    slow = cast("Storage", SimpleNamespace(feeds=SlowFeeds(), **stores))
+
+    assert await Maintenance(slow, clock, None, work.claims).round() == 2
+    assert work.renewed == [(WorkKind.STATISTICS, {*ids})]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from typing import Final
 
 from hub.runtime.clock import Clock
 from hub.runtime.work_leases import WorkClaims, WorkLeases
-from storage.contract import Storage
+from storage.contract import ClaimStore, Storage
 from storage.records import (
     FeedId,
     FeedStatisticsWrite,
@@ -20,6 +22,7 @@ from storage.records import (
     VerificationTry,
     WorkKind,
 )
+from tests.support.waiting import eventually
 
 HOLD: Final = 77
 """The lease of tests."""
@@ -83,3 +86,60 @@ async def finish_verification(
     assert await storage.verifications.finish(
         id, state, last, kept_until=now, lease_id=lease_id
     )
+
+
+@dataclass
+class LongWork:
+    """The claims of somebody whose work lasts, and which of them were renewed."""
+
+    store: ClaimStore
+    clock: Clock
+    renewed: list[tuple[WorkKind, frozenset[int]]] = field(default_factory=list)
+    _is_later: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def claims(self) -> WorkClaims:
+        return WorkClaims(self, WorkLeases(self.clock, Random(1)), self._sleep)
+
+    async def go_on(self) -> None:
+        """Work until a renewal is due, and is made."""
+        count = len(self.renewed)
+        self._is_later.set()
+        await eventually(lambda: len(self.renewed) > count, seconds=9)
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._is_later.wait()
+        self._is_later.clear()
+
+    async def claim(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        return await self.store.claim(
+            kind, ids, lease_id=lease_id, seconds=seconds, now=now
+        )
+
+    async def renew(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        held = await self.store.renew(
+            kind, ids, lease_id=lease_id, seconds=seconds, now=now
+        )
+        self.renewed.append((kind, held))
+        return held
+
+    async def release(
+        self, kind: WorkKind, ids: Sequence[int], *, lease_id: int
+    ) -> None:
+        await self.store.release(kind, ids, lease_id=lease_id)

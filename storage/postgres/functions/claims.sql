@@ -33,13 +33,17 @@ CREATE OR REPLACE FUNCTION claim_work(
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
 -- Claim for so many milliseconds what is still due and nobody holds. That it is due is
 -- found out after it is claimed: whoever held it until then has stored what came of it.
--- Who held what was over an hour ago does not come back to it.
+-- Verifications are claimed by one after the other, for one is not claimed while another
+-- one of its key is. Who held what was over an hour ago does not come back to it.
 DECLARE
     lease_now bigint := lease_time(now);
     claimed bigint[];
     still_due bigint[];
 BEGIN
     PERFORM require_term(holder);
+    IF of_kind = 'verifications' THEN
+        PERFORM pg_advisory_xact_lock(1178681932, hashtext(current_schema()));
+    END IF;
     DELETE FROM claims WHERE kind = of_kind AND item IN (
         SELECT item FROM claims WHERE kind = of_kind AND until <= lease_now - 3600000
         ORDER BY item FOR UPDATE SKIP LOCKED);
@@ -56,6 +60,26 @@ BEGIN
     DELETE FROM claims WHERE kind = of_kind AND lease_id = lease
         AND item = ANY(claimed) AND item <> ALL(still_due);
     RETURN still_due;
+END $$;
+
+CREATE OR REPLACE FUNCTION renew_claims(
+    of_kind text, ids bigint[], lease bigint, holder bigint, lasting bigint, now bigint
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- Extend this lease where it is not over, to so many milliseconds from now.
+DECLARE
+    lease_now bigint := lease_time(now);
+    renewed bigint[];
+BEGIN
+    PERFORM require_term(holder);
+    PERFORM 1 FROM claims WHERE kind = of_kind AND item = ANY(ids) AND lease_id = lease
+        ORDER BY item FOR UPDATE;
+    WITH c AS (
+        UPDATE claims SET until = lease_now + lasting
+        WHERE kind = of_kind AND item = ANY(ids) AND lease_id = lease
+            AND until > lease_now
+        RETURNING item
+    ) SELECT coalesce(array_agg(item), '{}') INTO renewed FROM c;
+    RETURN renewed;
 END $$;
 
 CREATE OR REPLACE FUNCTION holds_claim(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
@@ -10,7 +10,7 @@ import pytest
 
 from hub.delivery import denials
 from hub.delivery.denials import Denials
-from hub.http import Purpose
+from hub.http import Purpose, Request
 from hub.http.network_errors import NetworkError, Unreachable
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from storage.contract import Storage
@@ -25,7 +25,7 @@ from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
-from tests.support.work_claims import claims_of
+from tests.support.work_claims import LongWork
 
 
 class EndingSubscriptions:
@@ -66,6 +66,11 @@ class EndingSubscriptions:
     ) -> frozenset[SubscriptionId]:
         return frozenset(ids).difference(self.of_others)
 
+    async def renew(
+        self, kind: WorkKind, ids: Collection[SubscriptionId], **terms: object
+    ) -> frozenset[SubscriptionId]:
+        return frozenset(ids)
+
     async def release(
         self, kind: WorkKind, ids: Sequence[SubscriptionId], *, lease_id: int
     ) -> None:
@@ -73,12 +78,13 @@ class EndingSubscriptions:
 
 
 class Scene:
-    def __init__(self, *, is_trusted: bool = True) -> None:
+    def __init__(self) -> None:
         self.clock = ManualClock()
         self.store = EndingSubscriptions()
         self.callbacks = FakeNetwork()
         stores = {"subscriptions": self.store, "claims": self.store}
         storage = cast("Storage", type("OnlyThese", (), stores)())
+        self.work = LongWork(storage.claims, self.clock)
         self.waits: list[float] = []
         self.limiter = HostLimiter(
             self.clock, lambda host: host == "127.0.0.1", sleep=self.sleep
@@ -88,7 +94,7 @@ class Scene:
             self.callbacks,
             self.clock,
             self.limiter,
-            claims_of(storage, self.clock, lambda: is_trusted),
+            self.work.claims,
         )
 
     async def sleep(self, seconds: float) -> None:
@@ -234,7 +240,16 @@ async def test_what_is_to_be_said_again_is_given_back_until_then() -> None:
     assert scene.store.released == {1}
 
 
-async def test_a_node_whose_term_may_be_over_says_nothing() -> None:
-    scene = Scene(is_trusted=False)
+async def test_the_claims_of_a_round_that_takes_long_are_renewed() -> None:
+    scene = Scene()
     scene.store.end(1)
-    assert await scene.after(0) == 0
+    scene.store.end(2, host="b.example")
+
+    async def answer(request: Request) -> int:
+        if request.url.startswith("https://a.example/"):
+            await scene.work.go_on()
+        return 200
+
+    scene.callbacks.answer_with(answer)
+    await scene.denials.tell()
+    assert scene.work.renewed == [(WorkKind.DENIALS, {1, 2})]

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from hub.delivery.digests import Digests
 from hub.delivery.notification_counter import GIVEN, NotificationCounter
+from hub.http import Request
 from hub.http.network_errors import TimedOut
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
@@ -38,7 +39,7 @@ from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork
 from tests.support.waiting import eventually
-from tests.support.work_claims import HOLD, claims_of, hold
+from tests.support.work_claims import HOLD, LongWork, claims_of, hold
 
 DAY = timedelta(days=1)
 
@@ -332,6 +333,26 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
     assert [each["title"] for each in told] == shown
 
 
+async def test_the_claim_of_one_whose_callback_is_slow_is_renewed(scene: Scene) -> None:
+    work = LongWork(scene.storage.claims, scene.clock)
+    digests = Digests(
+        scene.storage,
+        scene.callback,
+        scene.clock,
+        "https://hub.example/hub",
+        NotificationCounter(),
+        work.claims,
+    )
+
+    async def answer(request: Request) -> int:
+        await work.go_on()
+        return 200
+
+    scene.callback.answer_with(answer)
+    assert await digests.send_due() == 1
+    assert work.renewed == [(WorkKind.DIGESTS, {scene.subscription.id})]
+
+
 async def test_one_that_another_node_is_at_is_sent_by_that_one_alone(
     scene: Scene,
 ) -> None:
@@ -348,19 +369,6 @@ async def test_one_that_another_node_is_at_is_sent_by_that_one_alone(
     assert scene.callback.requests == []
     await scene.storage.claims.release(WorkKind.DIGESTS, [id], lease_id=HOLD)
     assert await scene.digests.send_due() == 1
-
-
-async def test_a_node_whose_term_may_be_over_sends_none(scene: Scene) -> None:
-    digests = Digests(
-        scene.storage,
-        scene.callback,
-        scene.clock,
-        "https://hub.example/hub",
-        NotificationCounter(),
-        claims_of(scene.storage, scene.clock, lambda: False),
-    )
-    assert await digests.send_due() == 0
-    assert scene.callback.requests == []
 
 
 async def test_none_is_sent_while_it_is_unknown_who_is_paused(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +23,6 @@ from hub.http.network_errors import Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.push import push_subscriber
 from hub.push.push_subscriber import (
     NOT_CONFIRMED,
     HubRequests,
@@ -31,7 +30,7 @@ from hub.push.push_subscriber import (
     PushSubscriber,
 )
 from hub.push.received_pushes import BodyReservation, ReceivedPush
-from hub.runtime.work_leases import WORK_SECONDS
+from hub.runtime.work_leases import WORK_SECONDS, WorkClaims
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import Gone
 from protocols.websub.subscribing import HubQuestion
@@ -54,8 +53,8 @@ from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork, answered
 from tests.support.storage_scene import fetch
-from tests.support.waiting import eventually, in_background
-from tests.support.work_claims import HOLD, claims_of, hold
+from tests.support.waiting import eventually
+from tests.support.work_claims import HOLD, LongWork, claims_of, hold
 
 HUB = "https://hub.exempt/"
 PACED = "https://hub.example/"
@@ -186,7 +185,7 @@ def build_scene(
     hub: FakeNetwork,
     *,
     is_on: bool,
-    is_trusted: Callable[[], bool] = lambda: True,
+    claims: WorkClaims | None = None,
 ) -> Scene:
     woken: list[bool] = []
     hosts = HubLimiter(partial(hub.is_exempt, purpose=Purpose.HUB))
@@ -204,7 +203,7 @@ def build_scene(
         PollResumer(storage, normal_plan, lambda: woken.append(True)),
         clock,
         Random(1),
-        claims_of(storage, clock, is_trusted),
+        claims or claims_of(storage, clock),
         is_on=is_on,
     )
     service = PushCallbackService(
@@ -613,17 +612,17 @@ async def test_who_has_lost_a_push_takes_no_further_step(scene: Scene) -> None:
     assert (found.failures, len(found.callbacks)) == (0, 1)
 
 
-async def test_a_node_whose_term_may_be_over_asks_no_hub(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await scene.add_feed()
-    monkeypatch.setattr(push_subscriber, "POLL_SECONDS", 0.01)
-    is_trusted = False
-    of_node = build_scene(
-        scene.storage, scene.clock, scene.hub, is_on=True, is_trusted=lambda: is_trusted
+async def test_the_claim_of_a_push_whose_hub_is_slow_is_renewed(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    work = LongWork(scene.storage.claims, scene.clock)
+    scene = build_scene(
+        scene.storage, scene.clock, scene.hub, is_on=True, claims=work.claims
     )
-    async with in_background(of_node.subscriber.run):
-        await asyncio.sleep(0.05)
-        assert scene.hub.requests == []
-        is_trusted = True
-        await eventually(lambda: scene.hub.modes == ["subscribe"])
+
+    async def answer(request: Request) -> int:
+        await work.go_on()
+        return 202
+
+    scene.hub.answer_with(answer)
+    await scene.settle()
+    assert work.renewed == [(WorkKind.PUSHES, {feed.id})]

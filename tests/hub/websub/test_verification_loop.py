@@ -12,12 +12,13 @@ from hub.http import Request
 from hub.http.network_errors import Unreachable
 from hub.websub import verification_loop as verifier_module
 from hub.websub.topic_admission import TopicBusy
+from hub.websub.verification_loop import VerificationLoop
 from storage.errors import StorageFull, WriteFailed
 from storage.records import Verification, VerificationState, WorkKind
 from tests.support.fake_network import Scripted, agree
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 from tests.support.waiting import eventually, in_background
-from tests.support.work_claims import hold
+from tests.support.work_claims import LongWork, hold
 
 
 @asynccontextmanager
@@ -197,18 +198,37 @@ async def test_a_request_that_another_node_is_at_is_asked_by_that_one_alone(
     assert found.attempts == 0
 
 
-async def test_a_node_whose_term_may_be_over_asks_nobody(
+async def test_claims_are_renewed_while_callbacks_are_asked_and_others_wait(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    is_trusted = False
-    monkeypatch.setattr(scene.claims, "are_trusted", lambda: is_trusted)
-    await request(scene, 1)
-    async with running(scene):
-        await asyncio.sleep(0.1)
-        assert scene.callbacks.requests == []
-        is_trusted = True
+    monkeypatch.setattr(verifier_module, "AT_ONCE", 1)
+    work = LongWork(scene.storage.claims, scene.clock)
+    verifier = VerificationLoop(
+        *(scene.storage, scene.intents, scene.questions, scene.clock, work.claims)
+    )
+    tokens = [await request(scene, number, f"{number}.example") for number in (1, 2)]
+
+    is_over = asyncio.Event()
+
+    async def answer(request: Request) -> Scripted:
+        await is_over.wait()
+        return agree(request)
+
+    scene.callbacks.answer_with(answer)
+
+    async def are_verified() -> bool:
+        states = {await state(scene, token) for token in tokens}
+        return states == {VerificationState.VERIFIED}
+
+    async with in_background(verifier.run):
         await eventually(lambda: len(scene.callbacks.requests) == 1)
+        await work.go_on()
+        await eventually(lambda: len(work.renewed) == 2, seconds=9)
+        is_over.set()
+        await eventually(are_verified)
+    (asked,), both = sorted((ids for _, ids in work.renewed), key=len)
+    assert asked in both
+    assert len(both) == 2
 
 
 async def test_what_took_longer_than_its_lease_is_told_as_lost(

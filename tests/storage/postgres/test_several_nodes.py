@@ -54,6 +54,9 @@ SLOW, FAST = START, datetime(2100, 1, 1, tzinfo=UTC)
 """Clocks of two hubs, behind the server's and ahead of it."""
 
 
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+
+
 @dataclass(slots=True)
 class Member:
     storage: PostgresStorage
@@ -90,6 +93,11 @@ class Nodes:
             " WHERE name = %s",
             name,
         )
+
+    def has_waiting(self) -> bool:
+        """Whether anybody waits for what another one has locked."""
+        with self.connect() as connection:
+            return connection.execute(WAITING).fetchone() != (0,)
 
     def let_leases_end(self) -> None:
         """As time does, for leases that nobody renews."""
@@ -290,13 +298,13 @@ async def test_each_shard_belongs_to_one_node_at_a_time(
     assert other.term.is_leader
 
 
-async def ask(member: Member, callback: str) -> None:
+async def ask(member: Member, callback: str, token: str = "") -> None:
     request = NewVerification(
         account=ANONYMOUS,
         mode=VerificationMode.SUBSCRIBE,
         topic="https://a.example/feed",
         callback=callback,
-        token=callback,
+        token=token or callback,
         lease_seconds=300,
     )
     assert await member.storage.verifications.add(
@@ -479,9 +487,28 @@ async def test_who_claims_waits_for_an_outcome_that_is_under_way(
         )
         connection.execute("UPDATE verifications SET due = NULL")
         claiming = asyncio.create_task(claim(other, asked, 2))
-        await asyncio.wait([claiming], timeout=0.1)
-        assert not claiming.done()
+        await eventually(nodes.has_waiting)
     assert not await claiming
+
+
+async def test_who_claims_a_request_waits_for_who_claims_another_of_its_key(
+    nodes: Nodes,
+) -> None:
+    one, other, asked = await asked_of_both(nodes)
+    with nodes.connect() as connection, connection.transaction():
+        connection.execute(
+            "SELECT claim_work('verifications', ARRAY[%s::bigint], 1, 0, 60000,"
+            " lease_time(0))",
+            (asked,),
+        )
+        await ask(one, "https://a.example/hook", "again")  # replaces it
+        replacing = connection.execute("SELECT max(id) FROM verifications").fetchone()
+        assert replacing is not None
+        claiming = asyncio.create_task(claim(other, replacing[0], 2))
+        await eventually(nodes.has_waiting)
+    assert not await claiming
+    nodes.let_leases_end()
+    assert await claim(other, replacing[0], 2)
 
 
 # --- the control log ---

@@ -46,6 +46,26 @@ class MemoryClaims:
             if each.state is SubscriptionState.ENDING
         }
 
+    async def renew(
+        self,
+        kind: WorkKind,
+        ids: Collection[int],
+        *,
+        lease_id: int,
+        seconds: float,
+        now: datetime,
+    ) -> frozenset[int]:
+        renewed = frozenset(
+            each
+            for each in ids
+            if self._state.holds(kind, each, now)
+            and self._state.claims[kind, each][0] == lease_id
+        )
+        for each in renewed:
+            until = now + timedelta(seconds=seconds)
+            self._state.claims[kind, each] = (lease_id, until)
+        return renewed
+
     async def release(
         self, kind: WorkKind, ids: Sequence[int], *, lease_id: int
     ) -> None:

@@ -157,6 +157,8 @@ class State:
     """Under which lease something is held, and until when."""
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
+    leaves_gaps: bool = True
+    """Who subscribes again takes an id that is not used, as in SQLite."""
 
     def tell(self, event: ControlEvent) -> None:
         for each in self.watching:

@@ -63,7 +63,8 @@ class MemorySubscriptions:
             "batch": new.batch,
             "lease_end": lease_end,
         }
-        new_id = self._state.next_id("subscription")  # unused ones leave gaps
+        is_new = known is None or self._state.leaves_gaps
+        new_id = self._state.next_id("subscription") if is_new else 0
         if known is not None and known.state in ALIVE:
             spelled = {"topic": new.topic, "callback": new.callback}
             former = _former(known, new, now)
