@@ -345,7 +345,7 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
             for each in found["callbacks"]
         ],
     )
-    say(f"of each the last 16 requests, of all {known}", err=True)
+    say(f"of each the last 16 of all requests {known}", err=True)
 
 
 @deliveries.command()

@@ -169,10 +169,11 @@ def _progress(plan: Document) -> str:
     if plan.get("undelivered") is not None:  # a former hub does not say
         more = "more than " if plan.get("more_undelivered") else ""
         lacking = f"{more}{plan['undelivered']:,}"
+        is_health = plan["kind"] == "subscriptions"
+        how = "failing or slow" if is_health else "not accepted"
         parts.append(
-            f"done means made due: {lacking} failing or slow"
-            if plan["kind"] == "subscriptions"
-            else f"done means made due: {lacking} not accepted yet"
+            f"done means made due: of what the filter finds in any state, {lacking}"
+            f" {how} now"
         )
     if plan["left_out"]:
         parts.append(f"{plan['left_out']:,} left out, no longer as they were")

@@ -160,7 +160,8 @@ class PlanService:
         None unless the plan sends something again, and was confirmed.
 
         The outcome or the state that the filter names is left aside: what is sent again
-        changes it. So this may be more than what the plan is for, but never less.
+        changes it. Of deliveries only those count that lack a record of before the
+        plan. So this may be more than what the plan is for, but never less.
         """
         if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
             return None
@@ -168,7 +169,7 @@ class PlanService:
         if isinstance(wanted, SubscriptionFilter):
             wanted = replace(wanted, health=_LACKING, since=None, after=None)
         if isinstance(wanted, AttemptFilter):
-            wanted = replace(wanted, outcome=None)
+            wanted = replace(wanted, outcome=None, lacking=plan.log_end)
         found = await self._targets[plan.kind].count(
             replace(plan, wanted=wanted), MOST_UNDELIVERED + 1
         )

@@ -712,6 +712,8 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, object]]:
     if wanted.until is not None:
         conditions.append("a.at < %(until)s")
         values["until"] = wanted.until
+    if wanted.lacking is not None:
+        values["lacking"] = wanted.lacking
     return " AND ".join(conditions), values
 
 
@@ -721,31 +723,41 @@ def _among_retrying(
     """SQL for the wanted rows of retries, as ``u``, and its values."""
     if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
         return "(SELECT * FROM retries WHERE FALSE) u", _failures(wanted)[1]
-    told_of = "a.position > g.position"
-    return _among("retries", "subscription_id", told_of, wanted, has_few)
+    told_of, lacks = "a.position > g.position", "g.position < %(lacking)s"
+    return _among("retries", "subscription_id", told_of, lacks, wanted, has_few)
 
 
 def _among_dead(wanted: AttemptFilter, has_few: bool) -> tuple[str, dict[str, object]]:
     """SQL for the wanted rows of dead letters, as ``u``, and its values."""
     if wanted.outcome is UndeliveredOutcome.RETRIED:
         return "(SELECT * FROM dead_letters WHERE FALSE) u", _failures(wanted)[1]
-    told_of = "a.position BETWEEN g.first AND g.last"
-    return _among("dead_letters", "id", told_of, wanted, has_few)
+    told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= %(lacking)s"
+    return _among("dead_letters", "id", told_of, lacks, wanted, has_few)
 
 
 def _among(
-    table: str, key: str, told_of: str, wanted: AttemptFilter, has_few: bool
+    table: str,
+    key: str,
+    told_of: str,
+    lacks: str,
+    wanted: AttemptFilter,
+    has_few: bool,
 ) -> tuple[str, dict[str, object]]:
-    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
+    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
+    ``lacks``: whether that row lacks a record of so early.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
     condition, values = _failures(wanted)
     if wanted == AttemptFilter(
-        subscription_id=wanted.subscription_id, outcome=wanted.outcome
+        subscription_id=wanted.subscription_id,
+        outcome=wanted.outcome,
+        lacking=wanted.lacking,
     ):
-        is_wanted = "subscription_id = %(subscription)s" if values else "TRUE"
+        is_wanted = "TRUE"
+        if wanted.subscription_id is not None:
+            is_wanted = "subscription_id = %(subscription)s"
     elif has_few:
         is_wanted = (
             f"{key} IN (SELECT w.{key} FROM attempts a JOIN {table} w"
@@ -758,4 +770,6 @@ def _among(
             f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
             f" AND {condition})"
         )
+    if wanted.lacking is not None:
+        is_wanted += f" AND {lacks}"
     return f"(SELECT * FROM {table} g WHERE {is_wanted}) u", values

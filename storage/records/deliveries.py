@@ -188,8 +188,8 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     ``statuses``: the first and the last of a range; 0 is no answer. ``host``: the
     callback's, at the time of the request; ``topic`` in any spelling; ``since`` is
-    inclusive, ``until`` exclusive. ``outcome``: what became of deliveries; lists of
-    attempts ignore it.
+    inclusive, ``until`` exclusive. ``outcome``: what became of deliveries; ``lacking``:
+    they still lack a record up to there. Lists of attempts ignore both.
     """
 
     statuses: tuple[int, int] | None = None
@@ -199,6 +199,7 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None = None
     subscription_id: SubscriptionId | None = None
     outcome: UndeliveredOutcome | None = None
+    lacking: Position | None = None
 
 
 class SentChunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -318,6 +318,8 @@ class SqliteDeliveries:
 
     async def _failures(self, wanted: AttemptFilter) -> _Failures:
         condition, values = _conditions(wanted)
+        if wanted.lacking is not None:
+            values["lacking"] = wanted.lacking
         if wanted.topic is not None:
             spelled = await topics_of(self._readers, wanted.topic)
             topics = {"topics": pack_ids(spelled), "most": MOST_NAMED + 1}
@@ -333,7 +335,9 @@ class SqliteDeliveries:
             values=values,
             of_subscription_alone=wanted
             == AttemptFilter(
-                subscription_id=wanted.subscription_id, outcome=wanted.outcome
+                subscription_id=wanted.subscription_id,
+                outcome=wanted.outcome,
+                lacking=wanted.lacking,
             ),
             outcome=wanted.outcome,
         )
@@ -580,29 +584,36 @@ def _among_retrying(
     """SQL for the wanted rows of retries, as ``u``, and its values."""
     if failures.outcome is UndeliveredOutcome.GIVEN_UP:
         return "(SELECT * FROM stragglers WHERE FALSE) u", failures.values
-    told_of = "a.position > g.position"
-    return _among("stragglers", "subscription_id", told_of, failures, has_few)
+    told_of, lacks = "a.position > g.position", "g.position < :lacking"
+    return _among("stragglers", "subscription_id", told_of, lacks, failures, has_few)
 
 
 def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
     """SQL for the wanted rows of dead letters, as ``u``, and its values."""
     if failures.outcome is UndeliveredOutcome.RETRIED:
         return "(SELECT * FROM dead WHERE FALSE) u", failures.values
-    told_of = "a.position BETWEEN g.first AND g.last"
-    return _among("dead", "id", told_of, failures, has_few)
+    told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= :lacking"
+    return _among("dead", "id", told_of, lacks, failures, has_few)
 
 
 def _among(
-    table: str, key: str, told_of: str, failures: _Failures, has_few: bool
+    table: str,
+    key: str,
+    told_of: str,
+    lacks: str,
+    failures: _Failures,
+    has_few: bool,
 ) -> tuple[str, dict[str, int | str]]:
-    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
+    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
+    ``lacks``: whether that row lacks a record of so early.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
     condition, values = failures.condition, failures.values
     if failures.of_subscription_alone:
-        is_wanted = "subscription_id = :subscription" if values else "TRUE"
+        is_of_one = "subscription" in values
+        is_wanted = "subscription_id = :subscription" if is_of_one else "TRUE"
     elif has_few:
         is_wanted = (
             f"{key} IN (SELECT g.{key} FROM attempts a CROSS JOIN {table} g"
@@ -615,6 +626,8 @@ def _among(
             f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
             f" AND {condition})"
         )
+    if "lacking" in values:
+        is_wanted += f" AND {lacks}"
     return f"(SELECT * FROM {table} g WHERE {is_wanted}) u", values
 
 

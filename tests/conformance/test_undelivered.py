@@ -102,6 +102,16 @@ FOUND: Final[Sequence[tuple[AttemptFilter, str, str]]] = (
         "",
         "c",
     ),
+    (AttemptFilter(lacking=Position(1)), "a", ""),
+    (AttemptFilter(lacking=Position(2)), "ab", ""),
+    (AttemptFilter(lacking=Position(3)), "ab", "c"),
+    (AttemptFilter(lacking=Position(1), statuses=(500, 599)), "a", ""),
+    (AttemptFilter(lacking=Position(1), subscription_id=SubscriptionId(2)), "", ""),
+    (
+        AttemptFilter(lacking=Position(2), outcome=UndeliveredOutcome.GIVEN_UP),
+        "",
+        "",
+    ),
 )
 
 

@@ -295,7 +295,7 @@ class DeliveryPages(OperatorPages):
     async def slowest(self, request: Request) -> Response:
         return render_page(
             "slowest_callbacks.html",
-            section="Slowest callbacks",
+            section="Slowest",
             viewer=viewer_of(request),
             now=self._clock.now(),
             found=await self._reports.slowest(ROWS),

@@ -153,9 +153,10 @@ class BulkPlanJson(JsonObject):
     them. ``done``, ``failed``: how many so far; ``failures``: the first that failed.
     ``left_out``: how many were not found any more; null until the plan is done. For
     ``retry``, ``done`` means made due: ``undelivered`` is how much callbacks have not
-    accepted by now of what the filter finds in any state or outcome, counted up to
-    1,000, and ``more_undelivered``, whether it is more; null and false in lists, and
-    for other actions.
+    accepted by now of what the filter finds in any state or outcome (of deliveries,
+    what lacks a record of before the plan), counted up to 1,000, and
+    ``more_undelivered``, whether it is more; null and false in lists, and for other
+    actions.
     """
 
     id: int

@@ -379,7 +379,7 @@ def test_the_slowest_callbacks_say_by_which_requests(
     api.answers["GET /api/deliveries/slowest"] = (200, found)
     result = fanfare("deliveries", "slowest")
     assert "4000" in result.stdout
-    assert result.stderr.startswith(f"of each the last 16 requests, of all {known}")
+    assert result.stderr.startswith(f"of each the last 16 of all requests {known}")
     api.answers["GET /api/deliveries/slowest"] = (
         200,
         {"callbacks": [], "since": since},

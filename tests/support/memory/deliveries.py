@@ -259,8 +259,12 @@ class MemoryDeliveries:
     ) -> bool:
         """Whether a wanted attempt of the subscription was to deliver such a record."""
         wanted = wanted or AttemptFilter()
+        if wanted.lacking is not None and first > wanted.lacking:
+            return False
         if wanted == AttemptFilter(
-            subscription_id=wanted.subscription_id, outcome=wanted.outcome
+            subscription_id=wanted.subscription_id,
+            outcome=wanted.outcome,
+            lacking=wanted.lacking,
         ):
             return wanted.subscription_id in (None, subscription_id)
         return any(

@@ -173,7 +173,7 @@ REFUSED = "answered 500"
         (
             [(1, ""), (2, REFUSED)],
             "given up",
-            "has not accepted the dead letter: answered 500. What {callback} did not",
+            "has not accepted the dead letter: answered 500. What it did not get",
         ),
         ([(1, "")], "given up", "What {callback} did not get of it is listed below."),
     ],
