@@ -54,7 +54,7 @@ PICTURES: Final = (
         links=(_FIRST_ROW,),
     ),
     Picture(name="deliveries", path="/admin/deliveries", height=1_100),
-    Picture(name="entries", path="/admin/entries", height=900),
+    Picture(name="entries", path="/admin/entries", height=1_100),
     Picture(name="live", path="/admin/live"),
     Picture(
         name="playground",
@@ -75,7 +75,9 @@ async def main(arguments: Sequence[str] | None = None) -> int:
     async with running_demo() as link, open_chromium() as browser:
         page = await _log_in(browser, link)
         await _let_fail(page, link)
-        await asyncio.sleep(wanted.seconds)
+        await asyncio.sleep(wanted.seconds * 2 / 3)
+        await _pause(page, link, wanted.seconds / 6)
+        await asyncio.sleep(wanted.seconds / 6)
         missing = [
             each.name
             for each in PICTURES
@@ -149,6 +151,15 @@ async def _let_fail(page: Page, link: str) -> None:
     )
     if not answer.ok:
         raise RuntimeError(await answer.text())
+
+
+async def _pause(page: Page, link: str, seconds: float) -> None:
+    """Pause the first feed of the list for a while."""
+    await page.goto(urljoin(link, "/admin/feeds"))
+    await page.locator(_FIRST_ROW).first.click()
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await asyncio.sleep(seconds)
+    await page.get_by_role("button", name="Poll it again").click()
 
 
 async def _take(page: Page, link: str, picture: Picture, directory: Path) -> bool:
