@@ -15,11 +15,11 @@ class ClaimStore(Protocol):
     Owning a shard (`MembershipStore`) says which node lists what is due; a claim says
     which one does it, even while a shard moves from one node to the other. A claim is a
     lease: a random id, held by the node's term until a time by the engine's clock, as
-    with chunks (`DeliveryStore`). Lists of what is due leave out what is claimed. What
-    comes of the work names the lease, and is not stored, which the call returns, if
-    that is not held any more. While the work goes on, its holder renews the lease. One
-    that is over is held until somebody else claims the same. Once an outcome is stored
-    after which nothing is due, the claim has ended.
+    with chunks (`DeliveryStore`). Lists of what is due leave out what is claimed. While
+    the work goes on, its holder renews the lease. The outcome names the lease; if that
+    is not held any more, nothing is stored, and the call that was to store it says so.
+    A lease that is over is held until somebody else claims the same. A claim ends with
+    an outcome after which nothing is due.
 
     What a node holds is free when its term ends.
     """

@@ -129,7 +129,7 @@ def to_jsonb(value: object) -> bytes:
 
 def pack_quiet(fetch: FetchCommit) -> PackedFetch:
     """Pack a commit without news."""
-    return PackedFetch(fetch.feed_id, _commit(fetch, _NO_MORE))
+    return PackedFetch(fetch.feed_id, _commit(fetch, None))
 
 
 def pack_news(fetch: FetchCommit, values: PlainValues) -> PackedFetch:
@@ -163,7 +163,7 @@ def pack_news(fetch: FetchCommit, values: PlainValues) -> PackedFetch:
     )
 
 
-def _commit(fetch: FetchCommit, more: bytes) -> bytes:
+def _commit(fetch: FetchCommit, more: bytes | None) -> bytes:
     polling, matched = fetch.polling, fetch.matched
     state = fetch_state_of(polling)
     queries = matched.version if matched and fetch.records else _ANY_QUERIES
@@ -174,7 +174,7 @@ def _commit(fetch: FetchCommit, more: bytes) -> bytes:
         *(polling.unlisted, fetch.body is None and _document(fetch) > 0),
         queries,
         bool(matched and matched.matches),
-        more is not _NO_MORE,
+        more is not None,
     )
     return pack_row(
         *(first, column_of_int8(fetch.version), column_of_int8(state.last_fetch)),
@@ -183,7 +183,7 @@ def _commit(fetch: FetchCommit, more: bytes) -> bytes:
         column_of_bytes(encode_cold(polling) if fetch.changes_cold else None),
         column_of_text(storable(polling.fetch_url)),
         column_of_bytes(fetch.seen),
-        more,
+        _NO_MORE if more is None else more,
     )
 
 
@@ -197,10 +197,10 @@ def _document(fetch: FetchCommit) -> int:
     return numbers[-1] if numbers else 0
 
 
-def _more(fetch: FetchCommit, values: PlainValues) -> bytes:
-    """The columns of what few commits have."""
+def _more(fetch: FetchCommit, values: PlainValues) -> bytes | None:
+    """The columns of what few commits have; None: it has none of that."""
     if _more_of(fetch) == _NOTHING:
-        return _NO_MORE
+        return None
     head = None if values.head is None else pack_bytes(values.head)
     return b"".join(
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from protocols.urls import normal_url
@@ -73,9 +73,9 @@ class PostgresListings:
 
     async def _rare_parts(
         self, account: AccountId, search: ListingSearch
-    ) -> dict[str, str]:
-        """Parameters for `_found`: parts of topics and callbacks that are sought, and
-        that few of the account have."""
+    ) -> dict[str, Sequence[str]]:
+        """Parts of the columns topic and callback that are sought, and that few of the
+        account have."""
         parts = {
             "topic": word_parts([search.topic_contains]),
             "callback": word_parts(
@@ -87,9 +87,7 @@ class PostgresListings:
         rows = await self._connections.all(_SAMPLE, {"account": account})
         samples = {"topic": [row[0] for row in rows], "callback": [r[1] for r in rows]}
         return {
-            f"{column}_{number}": f"%{part}%"
-            for column, sought in parts.items()
-            for number, part in enumerate(rarest(sought, samples[column]))
+            column: rarest(sought, samples[column]) for column, sought in parts.items()
         }
 
     def _read(self, row: Row) -> ListedSubscription:
@@ -103,7 +101,7 @@ class PostgresListings:
 def _page_query(
     account: AccountId,
     search: ListingSearch,
-    rare: Mapping[str, str],
+    rare: Mapping[str, Sequence[str]],
     skip: int,
     limit: int,
 ) -> tuple[str, dict[str, Any]]:
@@ -131,7 +129,7 @@ def _page_query(
 
 
 def _total_query(
-    account: AccountId, search: ListingSearch, rare: Mapping[str, str]
+    account: AccountId, search: ListingSearch, rare: Mapping[str, Sequence[str]]
 ) -> tuple[str, dict[str, Any]]:
     counted = _counted(search)
     if counted is None:
@@ -172,7 +170,10 @@ def _counted(search: ListingSearch) -> tuple[str, bytes] | None:
 
 
 def _found(
-    columns: str, account: AccountId, search: ListingSearch, rare: Mapping[str, str]
+    columns: str,
+    account: AccountId,
+    search: ListingSearch,
+    rare: Mapping[str, Sequence[str]],
 ) -> tuple[str, dict[str, Any]]:
     bounds = _bounds(search)
     joins = ""
@@ -183,7 +184,6 @@ def _found(
             " LEFT JOIN feed_statistics g ON g.feed_id = s.feed_id"
         )
     parameters: dict[str, Any] = {
-        **rare,
         "account": account,
         "format": search.format and search.format.value,
         "topic": search.topic,
@@ -197,7 +197,10 @@ def _found(
         "pattern": search.callback_like.replace("\\", r"\\").lower(),
     }
     conditions = ["l.account_id = %(account)s", *_conditions(search)]
-    conditions += [f"l.{name.partition('_')[0]} LIKE %({name})s" for name in rare]
+    for column, parts in rare.items():
+        for number, part in enumerate(parts):
+            conditions.append(f"l.{column} LIKE %({column}_{number})s")
+            parameters[f"{column}_{number}"] = f"%{part}%"
     for number, (name, bound) in enumerate(bounds.items()):
         conditions.append(f"coalesce({name}, 0) {bound.comparison} %(bound_{number})s")
         parameters[f"bound_{number}"] = float(bound.number)

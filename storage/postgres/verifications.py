@@ -37,17 +37,10 @@ _ADD: Final = "SELECT add_verifications(convert_from(%s, 'UTF8')::jsonb)"
 _DUE: Final = """
 WITH turns AS (
     SELECT id, due, row_number() OVER (PARTITION BY host ORDER BY due, id) AS turn
-    FROM verifications v
-    WHERE due <= %(now)s
-        AND (%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', callback))
-        AND key_hash NOT IN (SELECT o.key_hash FROM claims c
-            JOIN verifications o ON o.id = c.item
-            WHERE c.kind = 'verifications' AND c.until > lease_time(%(now)s))
+    FROM due_verifications(%(now)s, '{}')
+    WHERE (%(owner)s = 0 OR owns_shard(%(owner)s, 'callbacks', callback))
         AND id <> ALL(%(without)s::bigint[])
-        AND host <> ALL(%(without_hosts)s::text[]) AND NOT EXISTS (
-        SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
-            AND earlier.id < v.id AND earlier.due IS NOT NULL
-    )
+        AND host <> ALL(%(without_hosts)s::text[])
 )
 SELECT v.* FROM turns JOIN stored_verifications v ON v.id = turns.id
 WHERE turn <= %(per_host)s ORDER BY turns.due, turns.id LIMIT %(limit)s

@@ -250,18 +250,24 @@ def subscribe_confirmed(
 ) -> list[ConfirmedFate]:
     """Begin confirmed subscriptions, those under claims that are held. If its feed is
     gone, a request stays pending and claimed."""
-    fates: dict[int, ConfirmedFate] = {}
-    held = [each for each in confirmed if _is_held(each.last, connection)]
-    for part in parted(held, lambda one: one.subscription["callback_hash"]):
-        active = subscribe_all([each.subscription for each in part], connection)
-        for each, is_active in zip(part, active, strict=True):
-            fates[id(each)] = (
+    fates = [ConfirmedFate.LOST] * len(confirmed)
+    stored: list[TryParameters] = []
+    held = [
+        (number, each)
+        for number, each in enumerate(confirmed)
+        if _is_held(each.last, connection)
+    ]
+    for part in parted(held, lambda one: one[1].subscription["callback_hash"]):
+        active = subscribe_all([each.subscription for _, each in part], connection)
+        for (number, each), is_active in zip(part, active, strict=True):
+            if is_active:
+                stored.append(each.last)
+            fates[number] = (
                 ConfirmedFate.STORED if is_active else ConfirmedFate.FEED_GONE
             )
-    stored = [each.last for each in held if fates[id(each)] is ConfirmedFate.STORED]
     connection.executemany(_CONFIRM, stored)
     connection.executemany(_END_CLAIM, stored)
-    return [fates.get(id(each), ConfirmedFate.LOST) for each in confirmed]
+    return fates
 
 
 def _is_held(tried: TryParameters, connection: sqlite3.Connection) -> bool:

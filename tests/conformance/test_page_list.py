@@ -12,12 +12,10 @@ from storage.contract import Storage
 from storage.records import FeedState, ListedPage
 from tests.support.clock import ManualClock
 from tests.support.documents import an_entry
-from tests.support.public_feeds import PublicFeeds
+from tests.support.public_feeds import FAR_APART, PublicFeeds, publish_far_apart
 from tests.support.storage_scene import START
 
 IS_MODELLED = False
-FAR_APART = (0, 1, 20, 3_600, 86_400, 400 * 86_400, -1_000 * 86_400, -20_000 * 86_400)
-"""Seconds between dates: within one stretch of each length, and beyond it."""
 
 
 @pytest.fixture
@@ -28,21 +26,6 @@ def clock() -> ManualClock:
 @pytest.fixture
 def keeper(storage: Storage, clock: ManualClock) -> PageUpdater:
     return PageUpdater(storage.pages, clock, "https://hub.example")
-
-
-async def publish_far_apart(storage: Storage, keeper: PageUpdater) -> list[str]:
-    """The URLs of entries of many dates, several of each, newest first."""
-    feeds = PublicFeeds(storage)
-    feed = await feeds.add()
-    dates = [START + timedelta(seconds=each) for each in FAR_APART]
-    entries = [
-        an_entry(f"{place}-{number}", published=date)
-        for place, date in enumerate(dates)
-        for number in range(3)
-    ]
-    await feeds.publish(feed, *entries)
-    await keeper.catch_up()
-    return [each.page.url for each in await everything(storage)]
 
 
 async def everything(storage: Storage) -> list[ListedPage]:

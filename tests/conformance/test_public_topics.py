@@ -7,23 +7,13 @@ from datetime import timedelta
 from storage.contract import Storage
 from storage.records import FeedChange, FeedId, FeedState
 from tests.support.documents import an_entry
-from tests.support.public_feeds import PublicFeeds
+from tests.support.public_feeds import PublicFeeds, names_by_page
 from tests.support.storage_scene import START
 
 IS_MODELLED = False
 
 
-async def urls(storage: Storage, text: str, limit: int) -> list[list[str]]:
-    """Of each page."""
-    pages, before = [], None
-    while True:
-        page = await storage.public.topics(text=text, before=before, limit=limit)
-        pages.append([each.url.split(".")[0][8:] for each in page.feeds])
-        if (before := page.next) is None:
-            return pages
-
-
-async def test_they_come_the_latest_first_without_what_is_not_to_be_listed(
+async def test_topics_come_the_latest_first_without_what_is_not_to_be_listed(
     storage: Storage,
 ) -> None:
     feeds = PublicFeeds(storage)
@@ -31,14 +21,16 @@ async def test_they_come_the_latest_first_without_what_is_not_to_be_listed(
         feed = await feeds.add(name, private=name == "secret")
         if name == "gone":
             await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
-    assert await urls(storage, "", 2) == [["ccc", "bbb"], ["aaa"]]
-    assert await urls(storage, "EXAMPLE/", 2) == [["ccc", "bbb"], ["aaa"]]
-    assert await urls(storage, "bbb", 2) == [["bbb"]]
-    assert await urls(storage, "secret", 2) == [[]]
-    assert await urls(storage, "gone", 2) == [[]]
+    assert await names_by_page(storage, "", 2) == [["ccc", "bbb"], ["aaa"]]
+    assert await names_by_page(storage, "EXAMPLE/", 2) == [["ccc", "bbb"], ["aaa"]]
+    assert await names_by_page(storage, "bbb", 2) == [["bbb"]]
+    assert await names_by_page(storage, "secret", 2) == [[]]
+    assert await names_by_page(storage, "gone", 2) == [[]]
 
 
-async def test_they_are_counted_as_they_come_go_and_come_back(storage: Storage) -> None:
+async def test_topics_are_counted_as_they_come_go_and_come_back(
+    storage: Storage,
+) -> None:
     feeds, counts = PublicFeeds(storage), []
     feed = await feeds.add("aaa")
     await feeds.add("secret", private=True)
@@ -50,7 +42,7 @@ async def test_they_are_counted_as_they_come_go_and_come_back(storage: Storage) 
     assert counts == [1, 0, 1, 0]
 
 
-async def test_a_feed_that_is_private_or_removed_is_none_of_them(
+async def test_a_feed_that_is_private_or_removed_is_not_listed(
     storage: Storage,
 ) -> None:
     feeds = PublicFeeds(storage)

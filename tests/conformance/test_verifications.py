@@ -27,8 +27,8 @@ LAST = VerificationTry(at=NOW, status=404, excerpt="no such", reason="answered 4
 
 
 class Held:
-    """The store; what comes of a request is stored if it can be claimed at that
-    time."""
+    """The store; what comes of a request is stored if it can be claimed then, which is
+    returned."""
 
     def __init__(self, storage: Storage) -> None:
         self._claims = storage.claims
@@ -37,9 +37,9 @@ class Held:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def retry(self, id: int, last: VerificationTry, due: datetime) -> None:
+    async def retry(self, id: int, last: VerificationTry, due: datetime) -> bool:
         await self._claim(id)
-        await self._store.retry(id, last, due, lease_id=HOLD)
+        return await self._store.retry(id, last, due, lease_id=HOLD)
 
     async def finish(
         self,
@@ -48,9 +48,11 @@ class Held:
         last: VerificationTry,
         *,
         kept_until: datetime,
-    ) -> None:
+    ) -> bool:
         await self._claim(id)
-        await self._store.finish(id, state, last, kept_until=kept_until, lease_id=HOLD)
+        return await self._store.finish(
+            id, state, last, kept_until=kept_until, lease_id=HOLD
+        )
 
     async def _claim(self, id: int) -> None:
         await self._claims.claim(
@@ -155,9 +157,11 @@ async def test_an_unsubscription_waits_for_the_subscription_before_it(
     await add(store, a_request(token="2", mode=VerificationMode.UNSUBSCRIBE))
     (first,) = await store.due(NOW, per_host=9, limit=9)
     assert first.mode is VerificationMode.SUBSCRIBE
-    await store.retry(first.id, LAST, NOW + MINUTE)
+    assert await store.retry(first.id, LAST, NOW + MINUTE)
     assert await due(store) == []
-    await store.finish(first.id, VerificationState.VERIFIED, LAST, kept_until=NOW)
+    assert await store.finish(
+        first.id, VerificationState.VERIFIED, LAST, kept_until=NOW
+    )
     (second,) = await store.due(NOW, per_host=9, limit=9)
     assert second.mode is VerificationMode.UNSUBSCRIBE
 
@@ -192,7 +196,7 @@ async def test_only_so_many_may_be_pending_of_one_who_asks(
     assert await ask(0, "192.0.2.1", token="again")  # it takes its own place
 
     done, *_ = await store.due(NOW, per_host=9, limit=1)
-    await store.finish(done.id, VerificationState.FAILED, LAST, kept_until=NOW)
+    assert await store.finish(done.id, VerificationState.FAILED, LAST, kept_until=NOW)
     assert [await ask(number, "192.0.2.1") for number in (10, 11)] == [True, False]
 
 
@@ -269,7 +273,7 @@ async def test_a_try_that_led_nowhere_is_made_again_later(
 ) -> None:
     await add(store, a_request())
     (found,) = await store.due(NOW, per_host=1, limit=1)
-    await store.retry(found.id, LAST, NOW + MINUTE)
+    assert await store.retry(found.id, LAST, NOW + MINUTE)
     assert await due(store) == []
     assert await store.next_due() == NOW + MINUTE
     (again,) = await store.due(NOW + MINUTE, per_host=1, limit=1)
@@ -282,14 +286,14 @@ async def test_what_waits_for_another_try_does_not_hold_up_the_opposite(
     """A subscriber that stopped without an answer, and is there again."""
     await add(store, a_request(mode=VerificationMode.UNSUBSCRIBE))
     (found,) = await store.due(NOW, per_host=1, limit=1)
-    await store.retry(found.id, LAST, NOW + MINUTE)
+    assert await store.retry(found.id, LAST, NOW + MINUTE)
     assert await add(store, a_request(token="new"), most=1)
     (now,) = await store.due(NOW, per_host=9, limit=9)
     assert (now.mode, now.attempts) == (VerificationMode.SUBSCRIBE, 0)
     former = await store.find("token 1")
     assert former is not None
     assert (former.state, former.due) == (VerificationState.REPLACED, None)
-    await store.retry(now.id, LAST, NOW)
+    assert await store.retry(now.id, LAST, NOW)
     assert len(await store.due(NOW + MINUTE, per_host=9, limit=9)) == 1
 
 
@@ -298,8 +302,8 @@ async def test_a_finished_one_keeps_its_outcome_and_no_secret(
 ) -> None:
     await add(store, a_request())
     (found,) = await store.due(NOW, per_host=1, limit=1)
-    await store.finish(found.id, VerificationState.FAILED, LAST, kept_until=NOW)
-    await store.retry(found.id, LAST, NOW)
+    assert await store.finish(found.id, VerificationState.FAILED, LAST, kept_until=NOW)
+    assert not await store.retry(found.id, LAST, NOW)
     done = await store.find("token 1")
     assert done is not None
     assert (done.state, done.secret) == (VerificationState.FAILED, "")
@@ -313,7 +317,7 @@ async def test_a_finished_one_goes_when_it_need_not_be_kept(
     for number in (1, 2, 3):
         await add(store, a_request(number))
     for each in (await store.due(NOW, per_host=9, limit=9))[:2]:
-        await store.finish(
+        assert await store.finish(
             each.id, VerificationState.FAILED, LAST, kept_until=NOW + DAY
         )
     assert await store.trim(NOW + DAY, 9) == 0

@@ -1,4 +1,5 @@
-"""PgBouncer before the server of tests, in transaction mode and with TLS for who asks.
+"""PgBouncer in front of the tests' server, in transaction mode, with TLS for clients
+that ask for it.
 
 It has two connections to the server, whatever its clients have. It is a program of the
 machine: tests that need it are skipped where it is not installed.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Deletion, Entry, Feed, Status
 from storage.contract import Storage
 from storage.records import (
@@ -16,7 +17,11 @@ from storage.records import (
     RecordWrite,
     StoredFeed,
 )
+from tests.support.documents import an_entry
 from tests.support.storage_scene import START
+
+FAR_APART = (0, 1, 20, 3_600, 86_400, 400 * 86_400, -1_000 * 86_400, -20_000 * 86_400)
+"""Seconds between dates: within one stretch of each length, and beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +86,29 @@ class PublicFeeds:
             )
         )
         assert done is not None
+
+
+async def names_by_page(storage: Storage, text: str, limit: int) -> list[list[str]]:
+    """The feeds that readers see, by the names they were added under."""
+    pages, before = [], None
+    while True:
+        page = await storage.public.topics(text=text, before=before, limit=limit)
+        pages.append([each.url.split(".")[0][8:] for each in page.feeds])
+        if (before := page.next) is None:
+            return pages
+
+
+async def publish_far_apart(storage: Storage, keeper: PageUpdater) -> list[str]:
+    """The URLs of entries of many dates, several of each, newest first."""
+    feeds = PublicFeeds(storage)
+    feed = await feeds.add()
+    dates = [START + timedelta(seconds=each) for each in FAR_APART]
+    entries = [
+        an_entry(f"{place}-{number}", published=date)
+        for place, date in enumerate(dates)
+        for number in range(3)
+    ]
+    await feeds.publish(feed, *entries)
+    await keeper.catch_up()
+    listed = await storage.page_list.page(skip=0, limit=1_000)
+    return [each.page.url for each in listed]

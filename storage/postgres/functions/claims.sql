@@ -1,20 +1,27 @@
 -- Who does what is due. Claims are locked before all else, in the order of their items.
 
+CREATE OR REPLACE FUNCTION due_verifications(now bigint, claiming bigint[])
+RETURNS SETOF verifications LANGUAGE sql STABLE AS $$
+-- Of each key the oldest that is pending, if it is due, and none is claimed but by who is
+-- claiming these now.
+SELECT v.* FROM verifications v
+WHERE v.due <= now
+    AND NOT EXISTS (SELECT 1 FROM verifications earlier
+        WHERE earlier.key_hash = v.key_hash AND earlier.id < v.id
+            AND earlier.due IS NOT NULL)
+    AND v.key_hash NOT IN (SELECT o.key_hash
+        FROM claims c JOIN verifications o ON o.id = c.item
+        WHERE c.kind = 'verifications' AND c.until > lease_time(now)
+            AND c.item <> ALL(claiming));
+$$;
+
 CREATE OR REPLACE FUNCTION work_due(of_kind text, ids bigint[], now bigint)
 RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
--- Which of these are still due. Of verifications with one key only the oldest is, and
--- none while another one is claimed.
+-- Which of these are still due.
 BEGIN
     RETURN CASE of_kind
-        WHEN 'verifications' THEN ARRAY(SELECT v.id FROM verifications v
-            WHERE v.id = ANY(ids) AND v.due <= now
-                AND NOT EXISTS (SELECT 1 FROM verifications earlier
-                    WHERE earlier.key_hash = v.key_hash AND earlier.id < v.id
-                        AND earlier.due IS NOT NULL)
-                AND NOT EXISTS (SELECT 1 FROM claims c
-                    JOIN verifications o ON o.id = c.item
-                    WHERE c.kind = 'verifications' AND c.until > lease_time(now)
-                        AND o.key_hash = v.key_hash AND o.id <> v.id))
+        WHEN 'verifications' THEN ARRAY(SELECT id FROM due_verifications(now, ids)
+            WHERE id = ANY(ids))
         WHEN 'digests' THEN ARRAY(SELECT d.subscription_id FROM digests d
             JOIN subscriptions s ON s.id = d.subscription_id
             WHERE d.subscription_id = ANY(ids) AND d.due <= now

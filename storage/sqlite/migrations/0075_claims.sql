@@ -1,4 +1,5 @@
--- Who does what is due: see storage.contract.ClaimStore. A claim that is over is deleted.
+-- Who does what is due: see storage.contract.ClaimStore. A claim that was over for an hour
+-- is deleted.
 CREATE TABLE claims (
     kind TEXT NOT NULL,
     item INTEGER NOT NULL,

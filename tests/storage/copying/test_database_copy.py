@@ -305,7 +305,7 @@ async def test_a_full_disk_breaks_a_copy_off_and_it_goes_on(
     assert content(target) == content(filled)
 
 
-async def test_so_does_a_full_disk_of_a_server(
+async def test_a_full_disk_of_a_server_breaks_a_copy_off_and_it_goes_on(
     filled: Path, location: str, tmp_path: Path
 ) -> None:
     """What the server says then is said by a condition of a table."""

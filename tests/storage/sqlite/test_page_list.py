@@ -14,10 +14,9 @@ from storage.contract import Storage
 from storage.sqlite.publishing import CHANGES, LAST_BEFORE, PAGE
 from storage.sqlite.schema import run_pending
 from storage.sqlite.shown_pages import SHIFTS
-from tests.conformance.test_page_list import publish_far_apart
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
-from tests.support.public_feeds import PublicFeeds
+from tests.support.public_feeds import PublicFeeds, publish_far_apart
 from tests.support.storage_scene import START
 
 

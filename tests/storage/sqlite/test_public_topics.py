@@ -14,7 +14,7 @@ from storage.contract import Storage
 from storage.records import FeedId
 from storage.sqlite.publishing import MOST_LOOKED_AT, TOPICS
 from tests.support.new_database import open_new
-from tests.support.public_feeds import PublicFeeds
+from tests.support.public_feeds import PublicFeeds, names_by_page
 
 
 @pytest.fixture
@@ -24,16 +24,6 @@ async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
         yield storage
     finally:
         await storage.close()
-
-
-async def urls(storage: Storage, text: str, limit: int) -> list[list[str]]:
-    """Of each page."""
-    pages, before = [], None
-    while True:
-        page = await storage.public.topics(text=text, before=before, limit=limit)
-        pages.append([each.url.split(".")[0][8:] for each in page.feeds])
-        if (before := page.next) is None:
-            return pages
 
 
 async def test_what_has_the_letters_but_not_the_text_ends_a_page_early(
@@ -51,7 +41,7 @@ async def test_what_has_the_letters_but_not_the_text_ends_a_page_early(
         )
     first = await storage.public.topics(text="abc", before=None, limit=9)
     assert (first.feeds, first.next) == ((), FeedId(1001))
-    assert await urls(storage, "abc", 9) == [[], ["abc"]]
+    assert await names_by_page(storage, "abc", 9) == [[], ["abc"]]
 
 
 async def test_a_page_is_read_along_the_index(tmp_path: Path, storage: Storage) -> None:
