@@ -48,6 +48,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from storage.sqlite.deliveries import MOST_LOOKED_AT
 from storage.sqlite.flushes import ATTEMPTS_KEPT
 from storage.sqlite.retries import END
 from storage.sqlite.rows import (
@@ -173,8 +174,6 @@ _WHOSE: Final = (
 _OF_TOPIC: Final = (
     f"a.subscription_id IN (SELECT s.id FROM subscriptions s WHERE {OF_TOPIC})"
 )
-MOST_LOOKED_AT: Final = 500
-"""Up to so many matching attempts, each of them is looked at."""
 
 _members = msgspec.json.Decoder(list[Row])
 

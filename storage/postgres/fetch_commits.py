@@ -95,8 +95,8 @@ _ROW_TYPES: Final = (
 
 async def read_row_types(connection: AsyncConnection[Row]) -> RowTypes:
     """Raises `psycopg.Error`."""
-    row = await (await connection.execute(_ROW_TYPES)).fetchone()
-    return RowTypes(*row or (0, 0, 0))
+    (row,) = await (await connection.execute(_ROW_TYPES)).fetchall()
+    return RowTypes(*row)
 
 
 class PackedFetch(NamedTuple):

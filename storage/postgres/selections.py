@@ -37,10 +37,14 @@ from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds
 from storage.sqlite.rows import hash_key, read_feed, read_subscription
 from storage.sqlite.selections import (
+    CONDITION,
+    CONDITION_COLUMNS,
+    FEED_KEYS,
     MOST_COUNTED,
     MOST_SEARCHED,
     MOST_SORTED,
     PARTS_SEARCHED,
+    SUBSCRIPTION_KEYS,
     read_condition,
 )
 from storage.sqlite.trigrams import folded
@@ -90,12 +94,6 @@ def _listed(values: Iterable[str]) -> str:
 
 # --- feeds ---
 
-_FEED_KEYS: Final = {
-    FeedSort.ID: "id",
-    FeedSort.URL: "url",
-    FeedSort.SINCE: "health_since",
-    FeedSort.SUBSCRIBERS: "subscribers",
-}
 _FEEDS: Final = (
     "(SELECT f.*, a.subscribers FROM feeds f JOIN feed_audience a ON a.feed_id = f.id)"
 )
@@ -205,7 +203,7 @@ def _feed_query(
     ids: Sequence[int] | None,
 ) -> Query:
     """The query of a page; ``ids``: feeds that include all that are wanted."""
-    key = _FEED_KEYS[sort.rising]
+    key = FEED_KEYS[sort.rising]
     source = _FEEDS if key == "subscribers" else "feeds"
     health = wanted.health or LISTED_HEALTH
     groups = [health] if ids is not None else [(each,) for each in health]
@@ -280,18 +278,6 @@ def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[str]:
 
 # --- subscriptions ---
 
-_SUBSCRIPTION_KEYS: Final = {
-    SubscriptionSort.ID: "id",
-    SubscriptionSort.SINCE: "health_since",
-}
-_CONDITION: Final = (
-    "s.id, s.health, s.health_since, s.failure, s.ended_reason,"
-    " CASE WHEN s.health IN ('slow', 'failing') THEN (SELECT a.milliseconds"
-    " FROM attempts a WHERE a.subscription_id = s.id ORDER BY a.id DESC LIMIT 1) END"
-)
-_COLUMNS: Final = 6
-"""How many these are."""
-
 
 class PostgresSubscriptionSelections:
     def __init__(self, connections: Connections, box: SecretBox) -> None:
@@ -359,7 +345,7 @@ class PostgresSubscriptionSelections:
 
     async def _selected(self, ids: Sequence[int]) -> tuple[SelectedSubscription, ...]:
         rows = await self._connections.all(
-            f"SELECT {_CONDITION}, v.*"
+            f"SELECT {CONDITION}, v.*"
             " FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)"
             " JOIN subscriptions s ON s.id = asked.id"
             " JOIN stored_subscriptions v ON v.id = s.id ORDER BY asked.place",
@@ -367,8 +353,8 @@ class PostgresSubscriptionSelections:
         )
         return tuple(
             SelectedSubscription(
-                subscription=read_subscription(row[_COLUMNS:], self._box),
-                condition=read_condition(row[:_COLUMNS]),
+                subscription=read_subscription(row[CONDITION_COLUMNS:], self._box),
+                condition=read_condition(row[:CONDITION_COLUMNS]),
             )
             for row in rows
         )
@@ -432,7 +418,7 @@ class PostgresSubscriptionSelections:
         self, ids: Sequence[SubscriptionId]
     ) -> list[SubscriptionCondition]:
         rows = await self._connections.all(
-            f"SELECT {_CONDITION} FROM subscriptions s"
+            f"SELECT {CONDITION} FROM subscriptions s"
             " WHERE s.id = ANY(%s::bigint[]) ORDER BY s.id",
             (list(ids),),
         )
@@ -453,7 +439,7 @@ def _subscription_query(
     limit: int,
 ) -> Query:
     """The query for the ids and keys of a page, whatever texts they have."""
-    key = _SUBSCRIPTION_KEYS[sort.rising]
+    key = SUBSCRIPTION_KEYS[sort.rising]
     health = wanted.health or LISTED_SUBSCRIPTIONS
     is_few = wanted.ids or wanted.topic is not None or wanted.callback is not None
     groups = [health] if is_few else [(each,) for each in health]

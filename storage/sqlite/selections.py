@@ -106,7 +106,7 @@ MOST_SORTED: Final = 2_000
 MOST_COUNTED: Final = 10_000
 """Up to so many rows of an index are counted one by one."""
 
-_FEED_KEYS: Final = {
+FEED_KEYS: Final = {
     FeedSort.ID: "id",
     FeedSort.URL: "url",
     FeedSort.SINCE: "health_since",
@@ -254,7 +254,7 @@ def _feed_ranges(
     wanted: FeedFilter, sort: FeedSort, after: ListPlace | None
 ) -> Iterator[str]:
     """SQL for the ids and keys of each health."""
-    key = _FEED_KEYS[sort.rising]
+    key = FEED_KEYS[sort.rising]
     index = _FEED_INDEXES[sort.rising][wanted.category is not None]
     of_category = " AND section = :category" if wanted.category is not None else ""
     conditions = _feed_conditions(wanted)
@@ -281,7 +281,7 @@ def _of_audience(conditions: str) -> str:
 
 def _among(wanted: FeedFilter, sort: FeedSort, after: ListPlace | None) -> str:
     """SQL for the wanted feeds among those of ``:ids``."""
-    key = _FEED_KEYS[sort.rising]
+    key = FEED_KEYS[sort.rising]
     if sort.rising is FeedSort.SUBSCRIBERS:
         key = "(SELECT subscribers FROM feed_audience WHERE feed_id = id)"
     places = " OR ".join(
@@ -342,7 +342,7 @@ MOST_SEARCHED: Final = 2_000
 PARTS_SEARCHED: Final = 10
 """The most such queries for one page."""
 
-_SUBSCRIPTION_KEYS: Final = {
+SUBSCRIPTION_KEYS: Final = {
     SubscriptionSort.ID: "id",
     SubscriptionSort.SINCE: "health_since",
 }
@@ -350,13 +350,13 @@ _TOPICS: Final = (
     "SELECT id FROM topics WHERE url IN (:topic, :normal)"
     " UNION SELECT id FROM topics WHERE normal = :normal AND normal <> ''"
 )
-_CONDITION: Final = (
+CONDITION: Final = (
     "s.id, s.health, s.health_since, s.failure, s.ended_reason,"
     " CASE WHEN s.health IN ('slow', 'failing') THEN (SELECT a.milliseconds"
     " FROM attempts a WHERE a.subscription_id = s.id ORDER BY a.id DESC LIMIT 1) END"
 )
-_COLUMNS: Final = 6
-"""How many these are."""
+"""The columns that `read_condition` reads."""
+CONDITION_COLUMNS: Final = 6
 
 
 async def topics_of(readers: Readers, url: str) -> list[int]:
@@ -437,15 +437,15 @@ class SqliteSubscriptionSelections:
 
     async def _selected(self, ids: Sequence[int]) -> tuple[SelectedSubscription, ...]:
         rows = await self._readers.all(
-            f"SELECT {_CONDITION}, v.* FROM json_each(?) asked"
+            f"SELECT {CONDITION}, v.* FROM json_each(?) asked"
             " CROSS JOIN subscriptions s ON s.id = asked.value"
             " CROSS JOIN stored_subscriptions v ON v.id = s.id ORDER BY asked.key",
             (pack_ids(ids),),
         )
         return tuple(
             SelectedSubscription(
-                subscription=read_subscription(row[_COLUMNS:], self._box),
-                condition=read_condition(row[:_COLUMNS]),
+                subscription=read_subscription(row[CONDITION_COLUMNS:], self._box),
+                condition=read_condition(row[:CONDITION_COLUMNS]),
             )
             for row in rows
         )
@@ -508,7 +508,7 @@ class SqliteSubscriptionSelections:
         self, ids: Sequence[SubscriptionId]
     ) -> list[SubscriptionCondition]:
         rows = await self._readers.all(
-            f"SELECT {_CONDITION} FROM subscriptions s"
+            f"SELECT {CONDITION} FROM subscriptions s"
             " WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.id",
             (pack_ids(ids),),
         )
@@ -576,7 +576,7 @@ def _subscription_ranges(
     after: ListPlace | None,
     topics: Sequence[int],
 ) -> Iterator[str]:
-    key = _SUBSCRIPTION_KEYS[sort.rising]
+    key = SUBSCRIPTION_KEYS[sort.rising]
     conditions = "".join((*_times(wanted), *_subscription_conditions(wanted, topics)))
     order = _order(key, is_falling=sort.is_falling)
     for index, group in _subscription_groups(wanted, sort.rising, topics):
