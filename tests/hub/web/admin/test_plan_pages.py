@@ -89,6 +89,8 @@ async def test_a_plan_for_all_that_match_is_shown_confirmed_and_done(
     done = await browser.open(path)
     assert not read(done).xpath("//noscript")
     assert "Done1 of 1" in text_of(done)
+    [by_whom] = read(done).xpath("//a[text()='by whom']/@href")
+    assert "confirm" in text_of(await browser.open(by_whom))
     paused = rows(await browser.open("/admin/feeds?state=paused"))
     assert len(paused) == 1
     [listed] = rows(await browser.open(PLANS))
