@@ -32,6 +32,15 @@ _BEFORE: Final = (
 _AFTER: Final = (
     " AND e.sorted_at >= %(after)s AND (e.sorted_at > %(after)s OR e.id < %(after_id)s)"
 )
+_SOURCES: Final = (
+    "SELECT f.*, h.head, g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
+    " FROM unnest(ARRAY(SELECT unnest(%s::bigint[]))) WITH ORDINALITY asked (id, place)"
+    " JOIN stored_feeds f ON f.id = asked.id"
+    " LEFT JOIN feed_heads h ON h.feed_id = f.id"
+    " LEFT JOIN feed_statistics g ON g.feed_id = f.id ORDER BY asked.place"
+)
+"""The array is made anew so that the planner does not see its length: for each length
+it would plan again, which takes far longer than reading a few feeds."""
 _LISTED: Final = (
     " AND NOT e.unlisted"
     " AND NOT EXISTS (SELECT 1 FROM feeds u WHERE u.id = e.feed_id AND u.unlisted)"
@@ -84,14 +93,7 @@ class PostgresEntries:
         return _read_place(row)
 
     async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
-        rows = await self._connections.all(
-            "SELECT f.*, h.head, g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
-            " FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)"
-            " JOIN stored_feeds f ON f.id = asked.id"
-            " LEFT JOIN feed_heads h ON h.feed_id = f.id"
-            " LEFT JOIN feed_statistics g ON g.feed_id = f.id ORDER BY asked.place",
-            (list(feeds),),
-        )
+        rows = await self._connections.all(_SOURCES, (list(feeds),))
         return [
             EntrySource(
                 feed=read_feed(row), head=row[-5], statistics=read_statistics(row[-4:])
