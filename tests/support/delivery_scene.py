@@ -74,7 +74,12 @@ class DeliveryScene:
     async def dispatching(
         self, membership: NodeMembership | None = None
     ) -> AsyncIterator[Dispatcher]:
-        """Run a dispatcher for the block; its end cancels, and so drains it."""
+        """Run a dispatcher for the block; its end cancels, and so drains it.
+
+        Its term has begun: news that was committed in the one before would be refused.
+        """
+        membership = membership or NodeMembership(self.storage)
+        await membership.join()
         dispatcher = Dispatcher(
             self.storage,
             self.network,
