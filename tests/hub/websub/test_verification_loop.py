@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,9 +13,11 @@ from structlog.testing import capture_logs
 from hub.http import Request
 from hub.http.network_errors import Unreachable
 from hub.websub import verification_loop as verifier_module
+from hub.websub.intent_verification import IntentVerification
 from hub.websub.topic_admission import TopicBusy
 from hub.websub.verification_loop import VerificationLoop
-from storage.errors import StorageFull, WriteFailed
+from storage.contract import Storage
+from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import Verification, VerificationState, WorkKind
 from tests.support.fake_network import Scripted, agree
 from tests.support.open_hub import OpenHubScene, a_subscription_request
@@ -25,6 +29,41 @@ from tests.support.work_claims import LongWork, hold
 async def running(scene: OpenHubScene) -> AsyncIterator[None]:
     async with in_background(scene.verifier.run):
         yield
+
+
+class Looks:
+    """The store of requests, and how often it was asked for what is due."""
+
+    def __init__(self, scene: OpenHubScene) -> None:
+        self._scene = scene
+        self.count = 0
+        self.failures: list[StorageError] = []
+        self.is_late = False
+        """Whether another node claims what was listed, before this one can."""
+
+    async def due(self, now: datetime, **bounds: Any) -> list[Verification]:
+        self.count += 1
+        if self.failures:
+            raise self.failures.pop()
+        store = self._scene.storage
+        found = await store.verifications.due(now, **bounds)
+        if self.is_late and found:
+            ids = [each.id for each in found]
+            await hold(store, WorkKind.VERIFICATIONS, *ids, now=now)
+        return found
+
+    async def go_on(self) -> None:
+        """Return when it was asked twice more: what it said before is begun."""
+        count = self.count
+        await eventually(lambda: self.count >= count + 2)
+
+    def verifier(self, intents: IntentVerification | None = None) -> VerificationLoop:
+        scene = self._scene
+        stores = cast("Storage", SimpleNamespace(verifications=self))
+        intents = intents or scene.intents
+        return VerificationLoop(
+            stores, intents, scene.questions, scene.clock, scene.claims
+        )
 
 
 async def state(scene: OpenHubScene, token: str) -> VerificationState:
@@ -55,14 +94,14 @@ async def test_one_host_is_asked_one_question_a_second(
     for number in range(3):
         await request(scene, number)
     await request(scene, 9, "other.example")
-    asked = scene.callbacks.requests
-    async with running(scene):
+    asked, looks = scene.callbacks.requests, Looks(scene)
+    async with in_background(looks.verifier().run):
         await eventually(lambda: len(asked) == 2)  # one of each host
-        await asyncio.sleep(0.2)
+        await looks.go_on()
         assert len(asked) == 2
         scene.clock.advance(1)
         await eventually(lambda: len(asked) == 3)
-        await asyncio.sleep(0.2)
+        await looks.go_on()
         assert len(asked) == 3
 
 
@@ -124,16 +163,20 @@ async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
 ) -> None:
     tried: list[int] = []
 
-    async def fail(verification: Verification, _admission: object) -> None:
-        tried.append(verification.id)
-        raise failure
+    class FailingIntents:
+        admit = scene.intents.admit
+
+        async def verify(self, verification: Verification, admission: object) -> None:
+            tried.append(verification.id)
+            raise failure
 
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(scene.intents, "verify", fail)
     token = await request(scene, 1, "reader.exempt")
-    async with running(scene):
+    looks = Looks(scene)
+    verifier = looks.verifier(cast("IntentVerification", FailingIntents()))
+    async with in_background(verifier.run):
         await eventually(lambda: len(tried) == 1)
-        await asyncio.sleep(0.2)
+        await looks.go_on()
         assert len(tried) == 1
         scene.clock.advance(pause)
         await eventually(lambda: len(tried) == 2)
@@ -143,18 +186,11 @@ async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
 async def test_a_database_that_cannot_be_read_does_not_end_it(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = scene.storage.verifications.due
-    failures = iter([WriteFailed("broken")])
-
-    async def due(*arguments: object, **more: object) -> list[Verification]:
-        for failure in failures:
-            raise failure
-        return await read(*arguments, **more)  # type: ignore[arg-type]
-
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(scene.storage.verifications, "due", due)
+    looks = Looks(scene)
+    looks.failures = [WriteFailed("broken")]
     await request(scene, 1)
-    async with running(scene):
+    async with in_background(looks.verifier().run):
         await eventually(lambda: bool(scene.callbacks.requests))
 
 
@@ -163,10 +199,14 @@ async def test_a_retry_comes_when_it_is_due(
 ) -> None:
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     scene.callbacks.answer_with(Unreachable("cannot connect"))
-    await request(scene, 1)
+    token = await request(scene, 1)
+
+    async def has_failed() -> bool:
+        found = await scene.storage.verifications.find(token)
+        return found is not None and found.attempts == 1
+
     async with running(scene):
-        await eventually(lambda: len(scene.callbacks.requests) == 1)
-        await asyncio.sleep(0.1)
+        await eventually(has_failed)
         scene.clock.advance(10)
         await eventually(lambda: len(scene.callbacks.requests) == 2)
 
@@ -176,22 +216,10 @@ async def test_a_request_that_another_node_is_at_is_asked_by_that_one_alone(
 ) -> None:
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     token = await request(scene, 1, "reader.exempt")
-    listed = scene.storage.verifications.due
-
-    async def due(*arguments: Any, **more: Any) -> list[Verification]:
-        """Read before the other one claims it."""
-        found = await listed(*arguments, **more)
-        ids = [each.id for each in found]
-        if not scene.callbacks.requests and ids:
-            await hold(
-                scene.storage, WorkKind.VERIFICATIONS, *ids, now=scene.clock.now()
-            )
-        return found
-
-    monkeypatch.setattr(scene.storage.verifications, "due", due)
-    async with running(scene):
-        await request(scene, 2, "other.exempt")
-        await asyncio.sleep(0.1)
+    looks = Looks(scene)
+    looks.is_late = True
+    async with in_background(looks.verifier().run):
+        await looks.go_on()
         assert scene.callbacks.requests == []
     found = await scene.storage.verifications.find(token)
     assert found is not None
