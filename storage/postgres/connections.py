@@ -70,6 +70,12 @@ _TERM_ENDED: Final = "FF001"
 Row = tuple[Any, ...]
 """A row as the driver gives it; read at once into a value of `storage.records`."""
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+ASKED: Final = (
+    "unnest(ARRAY(SELECT unnest(%s::bigint[]))) WITH ORDINALITY asked (id, place)"
+)
+"""SQL for ids that are given as a list, with their places. The planner does not see how
+many there are: if it did, it would plan again for each few of them wherever tables are
+large, which takes many times as long as to read a few rows."""
 Result = TypeVar("Result")
 _Connection: TypeAlias = AsyncConnection[Row]
 _Outcome: TypeAlias = tuple[list[Row], int]

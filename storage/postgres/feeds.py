@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from storage.errors import NotFound
-from storage.postgres.connections import Connections
+from storage.postgres.connections import ASKED, Connections
 from storage.postgres.control import PostgresControl
 from storage.postgres.polling_state import turned_polls
 from storage.records import (
@@ -128,7 +128,7 @@ _TARGETS: Final = f"""
 SELECT f.*, s.seen, p.slices, i.inventory, e.feed_id, g.maintained_at, g.popularity,
     g.porn_rank, g.is_stale,
     {", ".join("u." + each for each in PUSH.split(", "))}
-FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)
+FROM {ASKED}
 JOIN stored_feeds f ON f.id = asked.id
 LEFT JOIN seen_sets s ON s.feed_id = f.id
 LEFT JOIN slices p ON p.feed_id = f.id

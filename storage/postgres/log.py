@@ -10,7 +10,7 @@ from itertools import accumulate, islice
 from typing import Final
 
 from storage.errors import BodyRequired, StaleQueries
-from storage.postgres.connections import Connections, Row
+from storage.postgres.connections import ASKED, Connections, Row
 from storage.postgres.deliveries import FollowingClaims
 from storage.postgres.fetch_commits import (
     PackedCall,
@@ -248,7 +248,7 @@ class PostgresLog:
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
         rows = await self._connections.all(
             f"SELECT {ENTRY}"
-            " FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)"
+            f" FROM {ASKED}"
             " JOIN entries e ON e.id = asked.id ORDER BY asked.place",
             (list(ids),),
         )

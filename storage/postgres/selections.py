@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from protocols.urls import normal_url
-from storage.postgres.connections import Connections, Row
+from storage.postgres.connections import ASKED, Connections, Row
 from storage.postgres.rare_parts import feed_condition
 from storage.postgres.subscriptions import OF_TOPIC, topic_keys
 from storage.records import (
@@ -346,7 +346,7 @@ class PostgresSubscriptionSelections:
     async def _selected(self, ids: Sequence[int]) -> tuple[SelectedSubscription, ...]:
         rows = await self._connections.all(
             f"SELECT {CONDITION}, v.*"
-            " FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)"
+            f" FROM {ASKED}"
             " JOIN subscriptions s ON s.id = asked.id"
             " JOIN stored_subscriptions v ON v.id = s.id ORDER BY asked.place",
             (list(ids),),

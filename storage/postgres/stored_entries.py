@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from storage.postgres.connections import Connections, Row
+from storage.postgres.connections import ASKED, Connections, Row
 from storage.records import EntryId, EntryPlace, EntrySource, FeedId, StoredEntry
 from storage.sqlite.columns import from_milliseconds
 from storage.sqlite.feed_statistics import read_statistics
@@ -34,13 +34,11 @@ _AFTER: Final = (
 )
 _SOURCES: Final = (
     "SELECT f.*, h.head, g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
-    " FROM unnest(ARRAY(SELECT unnest(%s::bigint[]))) WITH ORDINALITY asked (id, place)"
+    f" FROM {ASKED}"
     " JOIN stored_feeds f ON f.id = asked.id"
     " LEFT JOIN feed_heads h ON h.feed_id = f.id"
     " LEFT JOIN feed_statistics g ON g.feed_id = f.id ORDER BY asked.place"
 )
-"""The array is made anew so that the planner does not see its length: for each length
-it would plan again, which takes far longer than reading a few feeds."""
 _LISTED: Final = (
     " AND NOT e.unlisted"
     " AND NOT EXISTS (SELECT 1 FROM feeds u WHERE u.id = e.feed_id AND u.unlisted)"
