@@ -61,7 +61,6 @@ from storage.records import (
     AccountId,
     AccountRequest,
     Attempt,
-    AttemptFilter,
     DeadLetter,
     DeliveryLag,
     Format,
@@ -75,6 +74,7 @@ from storage.records import (
     SubscriptionCondition,
     SubscriptionId,
     SubscriptionState,
+    UndeliveredFilter,
     Updates,
     Verification,
     VerificationMode,
@@ -393,7 +393,7 @@ class SubscriptionService:
         dead_letters = await deliveries.dead_letters(
             after=0,
             limit=SHOWN_DEAD_LETTERS,
-            wanted=AttemptFilter(subscription_id=whose),
+            wanted=UndeliveredFilter(subscription_id=whose),
         )
         attempts = await deliveries.attempts(whose, most_attempts)
         facts = SubscriptionFacts(

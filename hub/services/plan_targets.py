@@ -20,7 +20,6 @@ from storage.contract import DeliveryStore, FeedSelectionStore
 from storage.contract import SubscriptionSelectionStore as SubscriptionSelections
 from storage.records import (
     AccountId,
-    AttemptFilter,
     BulkPlan,
     DeadLetter,
     FeedFilter,
@@ -35,6 +34,7 @@ from storage.records import (
     SubscriptionFilter,
     SubscriptionId,
     SubscriptionSort,
+    UndeliveredFilter,
 )
 
 _Target = TypeVar("_Target")
@@ -235,7 +235,7 @@ class DeliveryTargets:
         self.actions = frozenset(self._of_dead)
 
     async def count(self, plan: BulkPlan, most: int) -> int:
-        return await self._deliveries.count_undelivered(_attempt_filter(plan), most)
+        return await self._deliveries.count_undelivered(_wanted_deliveries(plan), most)
 
     async def page(
         self, plan: BulkPlan, after: ListPlace | None, limit: int
@@ -247,7 +247,7 @@ class DeliveryTargets:
 
     async def _dead_letters(self, plan: BulkPlan, after: int, limit: int) -> TargetPage:
         dead = await self._deliveries.dead_letters(
-            after=after, limit=limit, wanted=_attempt_filter(plan)
+            after=after, limit=limit, wanted=_wanted_deliveries(plan)
         )
         act = self._of_dead[plan.action]
         targets = [
@@ -267,7 +267,7 @@ class DeliveryTargets:
         self, plan: BulkPlan, after: SubscriptionId, limit: int
     ) -> TargetPage:
         late = await self._deliveries.retrying(
-            after=after, limit=limit, wanted=_attempt_filter(plan)
+            after=after, limit=limit, wanted=_wanted_deliveries(plan)
         )
         act = self._of_retrying[plan.action]
         targets = [
@@ -280,8 +280,8 @@ class DeliveryTargets:
         return TargetPage(targets, next)
 
 
-def _attempt_filter(plan: BulkPlan) -> AttemptFilter:
-    assert isinstance(plan.wanted, AttemptFilter)  # noqa: S101 - by its kind
+def _wanted_deliveries(plan: BulkPlan) -> UndeliveredFilter:
+    assert isinstance(plan.wanted, UndeliveredFilter)  # noqa: S101 - by its kind
     return plan.wanted
 
 

@@ -28,7 +28,6 @@ from storage.records import (
     KIND_OF_FILTER,
     Account,
     AccountId,
-    AttemptFilter,
     BulkPlan,
     ListPlace,
     PlanAction,
@@ -40,6 +39,7 @@ from storage.records import (
     PlanState,
     SubscriptionFilter,
     SubscriptionHealth,
+    UndeliveredFilter,
 )
 
 LIFETIME: Final = timedelta(hours=1)
@@ -168,7 +168,7 @@ class PlanService:
         wanted = plan.wanted
         if isinstance(wanted, SubscriptionFilter):
             wanted = replace(wanted, health=_LACKING, since=None, after=None)
-        if isinstance(wanted, AttemptFilter):
+        if isinstance(wanted, UndeliveredFilter):
             wanted = replace(wanted, outcome=None, lacking=plan.log_end)
         found = await self._targets[plan.kind].count(
             replace(plan, wanted=wanted), MOST_UNDELIVERED + 1

@@ -25,6 +25,7 @@ from storage.records import (
     RetryingSubscription,
     SentChunk,
     SubscriptionId,
+    UndeliveredFilter,
 )
 
 
@@ -98,10 +99,13 @@ class DeliveryStore(Protocol):
         ...
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        wanted: UndeliveredFilter | None = None,
     ) -> list[RetryingSubscription]:
-        """Retrying subscriptions, by id. With a filter: only those for whose missing
-        deliveries it finds a failed request; none if its outcome is another one."""
+        """Retrying subscriptions, by id; with a filter: those that it finds."""
         ...
 
     async def retrying_subscription(
@@ -114,7 +118,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def dead_letters(
-        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
+        self, *, after: int, limit: int, wanted: UndeliveredFilter | None = None
     ) -> list[DeadLetter]:
         """Dead letters, by id; with a filter as in `retrying`."""
         ...
@@ -126,7 +130,7 @@ class DeliveryStore(Protocol):
         id."""
         ...
 
-    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+    async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         """How many retrying subscriptions and dead letters match; counting stops at
         ``most``."""
         ...

@@ -39,6 +39,7 @@ from storage.records import (
     RetryOpened,
     SentChunk,
     SubscriptionId,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from storage.secrets import SecretBox
@@ -310,15 +311,19 @@ class PostgresDeliveries:
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        wanted: UndeliveredFilter | None = None,
     ) -> list[RetryingSubscription]:
-        wanted = wanted or AttemptFilter()
-        among, values = _among_retrying(wanted, await self._has_few(wanted))
+        wanted = wanted or UndeliveredFilter()
+        among = _among_retrying(wanted, await self._has_few(wanted))
         rows = await self._connections.all(
             f"SELECT v.* FROM {among} JOIN stored_retries v ON v.id = u.subscription_id"
             " WHERE u.subscription_id > %(after)s"
             " ORDER BY u.subscription_id LIMIT %(limit)s",
-            {**values, "after": after, "limit": limit},
+            {**_undelivered(wanted), "after": after, "limit": limit},
         )
         return [read_retrying(row, self._box) for row in rows]
 
@@ -338,14 +343,14 @@ class PostgresDeliveries:
         return DeliveryLag(records=records, oldest=from_milliseconds_or_none(oldest))
 
     async def dead_letters(
-        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
+        self, *, after: int, limit: int, wanted: UndeliveredFilter | None = None
     ) -> list[DeadLetter]:
-        wanted = wanted or AttemptFilter()
-        among, values = _among_dead(wanted, await self._has_few(wanted))
+        wanted = wanted or UndeliveredFilter()
+        among = _among_dead(wanted, await self._has_few(wanted))
         rows = await self._connections.all(
             f"SELECT v.* FROM {among} JOIN stored_dead_letters v ON v.id = u.id"
             " WHERE u.id > %(after)s ORDER BY u.id LIMIT %(limit)s",
-            {**values, "after": after, "limit": limit},
+            {**_undelivered(wanted), "after": after, "limit": limit},
         )
         return [read_dead_letter(row) for row in rows]
 
@@ -361,14 +366,14 @@ class PostgresDeliveries:
         )
         return [read_dead_letter(row) for row in rows]
 
-    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+    async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         has_few = await self._has_few(wanted)
-        retrying, values = _among_retrying(wanted, has_few)
-        dead, _ = _among_dead(wanted, has_few)
+        retrying = _among_retrying(wanted, has_few)
+        dead = _among_dead(wanted, has_few)
         row = await self._connections.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT %(most)s) n",
-            {**values, "most": most},
+            {**_undelivered(wanted), "most": most},
         )
         return int(row[0]) if row else 0
 
@@ -472,7 +477,7 @@ class PostgresDeliveries:
         )
         return int(row[0]) if row else 0
 
-    async def _has_few(self, wanted: AttemptFilter) -> bool:
+    async def _has_few(self, wanted: UndeliveredFilter) -> bool:
         """Whether so few attempts are wanted that all of them are looked at."""
         found = await self.count_failed_attempts(wanted, MOST_LOOKED_AT + 1)
         return found <= MOST_LOOKED_AT
@@ -711,25 +716,27 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, object]]:
     if wanted.until is not None:
         conditions.append("a.at < %(until)s")
         values["until"] = wanted.until
-    if wanted.lacking is not None:
-        values["lacking"] = wanted.lacking
     return " AND ".join(conditions), values
 
 
-def _among_retrying(
-    wanted: AttemptFilter, has_few: bool
-) -> tuple[str, dict[str, object]]:
-    """SQL for the wanted rows of retries, as ``u``, and its values."""
+def _undelivered(wanted: UndeliveredFilter) -> dict[str, object]:
+    """The values of the SQL that follows."""
+    _, values = _failures(wanted)
+    return {**values, "lacking": wanted.lacking}
+
+
+def _among_retrying(wanted: UndeliveredFilter, has_few: bool) -> str:
+    """SQL for the wanted rows of retries, as ``u``."""
     if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
-        return "(SELECT * FROM retries WHERE FALSE) u", _failures(wanted)[1]
+        return "(SELECT * FROM retries WHERE FALSE) u"
     told_of, lacks = "a.position > g.position", "g.position < %(lacking)s"
     return _among("retries", "subscription_id", told_of, lacks, wanted, has_few)
 
 
-def _among_dead(wanted: AttemptFilter, has_few: bool) -> tuple[str, dict[str, object]]:
-    """SQL for the wanted rows of dead letters, as ``u``, and its values."""
+def _among_dead(wanted: UndeliveredFilter, has_few: bool) -> str:
+    """SQL for the wanted rows of dead letters, as ``u``."""
     if wanted.outcome is UndeliveredOutcome.RETRIED:
-        return "(SELECT * FROM dead_letters WHERE FALSE) u", _failures(wanted)[1]
+        return "(SELECT * FROM dead_letters WHERE FALSE) u"
     told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= %(lacking)s"
     return _among("dead_letters", "id", told_of, lacks, wanted, has_few)
 
@@ -739,21 +746,17 @@ def _among(
     key: str,
     told_of: str,
     lacks: str,
-    wanted: AttemptFilter,
+    wanted: UndeliveredFilter,
     has_few: bool,
-) -> tuple[str, dict[str, object]]:
+) -> str:
     """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
     ``lacks``: whether that row lacks a record of so early.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
-    condition, values = _failures(wanted)
-    if wanted == AttemptFilter(
-        subscription_id=wanted.subscription_id,
-        outcome=wanted.outcome,
-        lacking=wanted.lacking,
-    ):
+    condition, _ = _failures(wanted)
+    if not wanted.names_failures:
         is_wanted = "TRUE"
         if wanted.subscription_id is not None:
             is_wanted = "subscription_id = %(subscription)s"
@@ -771,4 +774,4 @@ def _among(
         )
     if wanted.lacking is not None:
         is_wanted += f" AND {lacks}"
-    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u", values
+    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u"

@@ -60,6 +60,7 @@ from storage.records.deliveries import (
     SentChunk,
     SentRequest,
     TimedRequest,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from storage.records.events import CONFIRMED_FAILURES, OperationalEvent
@@ -434,6 +435,7 @@ __all__ = [
     "TokenScope",
     "TrackMatch",
     "TrackQuery",
+    "UndeliveredFilter",
     "UndeliveredOutcome",
     "Updates",
     "Validators",

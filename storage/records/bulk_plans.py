@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from storage.records.deliveries import AttemptFilter
+from storage.records.deliveries import UndeliveredFilter
 from storage.records.identities import BEFORE_ALL, PlanId, Position
 from storage.records.selections import FeedFilter, ListPlace, SubscriptionFilter
 from storage.records.subscriptions import Account
 
-PlanFilter = FeedFilter | SubscriptionFilter | AttemptFilter
+PlanFilter = FeedFilter | SubscriptionFilter | UndeliveredFilter
 
 
 class PlanKind(StrEnum):
@@ -28,7 +28,7 @@ class PlanKind(StrEnum):
 KIND_OF_FILTER: Final[Mapping[type[PlanFilter], PlanKind]] = {
     FeedFilter: PlanKind.FEEDS,
     SubscriptionFilter: PlanKind.SUBSCRIPTIONS,
-    AttemptFilter: PlanKind.DELIVERIES,
+    UndeliveredFilter: PlanKind.DELIVERIES,
 }
 
 

@@ -188,8 +188,7 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     ``statuses``: the first and the last of a range; 0 is no answer. ``host``: the
     callback's, at the time of the request; ``topic`` in any spelling; ``since`` is
-    inclusive, ``until`` exclusive. ``outcome``: what became of deliveries; ``lacking``:
-    they still lack a record up to there. Lists of attempts ignore both.
+    inclusive, ``until`` exclusive.
     """
 
     statuses: tuple[int, int] | None = None
@@ -198,8 +197,28 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     subscription_id: SubscriptionId | None = None
+
+
+class UndeliveredFilter(AttemptFilter, frozen=True, kw_only=True):
+    """Which retrying subscriptions and dead letters are wanted: those for whose missing
+    deliveries a failure is wanted; what is not given does not matter.
+
+    ``outcome``: what became of the deliveries; ``lacking``: they still lack a record up
+    to there.
+    """
+
     outcome: UndeliveredOutcome | None = None
     lacking: Position | None = None
+
+    @property
+    def names_failures(self) -> bool:
+        """Whether more is said of the failures than whose they are: without that, none
+        is needed either."""
+        return self != UndeliveredFilter(
+            subscription_id=self.subscription_id,
+            outcome=self.outcome,
+            lacking=self.lacking,
+        )
 
 
 class SentChunk(msgspec.Struct, frozen=True, kw_only=True):

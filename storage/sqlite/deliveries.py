@@ -30,6 +30,7 @@ from storage.records import (
     RetryingSubscription,
     SentChunk,
     SubscriptionId,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from storage.secrets import SecretBox
@@ -73,14 +74,10 @@ from storage.subscription_filter import wanted_news
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
-    """SQL for a condition on attempts ``a``, and its values. ``of_subscription_alone``:
-    it selects the attempts of one subscription, or all, by nothing else. ``outcome``:
-    the only one that is wanted."""
+    """SQL for a condition on attempts ``a``, and its values."""
 
     condition: str
     values: dict[str, int | str]
-    of_subscription_alone: bool
-    outcome: UndeliveredOutcome | None
 
 
 class SqliteDeliveries:
@@ -148,15 +145,26 @@ class SqliteDeliveries:
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        wanted: UndeliveredFilter | None = None,
     ) -> list[RetryingSubscription]:
-        failures = await self._failures(wanted or AttemptFilter())
-        among, values = _among_retrying(failures, await self._has_few(failures))
+        wanted = wanted or UndeliveredFilter()
+        failures = await self._failures(wanted)
+        has_few = await self._has_few(wanted, failures)
+        among = _among_retrying(wanted, failures, has_few)
         rows = await self._readers.all(
             f"SELECT v.* FROM {among}"
             " CROSS JOIN stored_stragglers v ON v.id = u.subscription_id"
             " WHERE u.subscription_id > :after ORDER BY u.subscription_id LIMIT :limit",
-            {**values, "after": after, "limit": limit},
+            {
+                **failures.values,
+                "lacking": wanted.lacking,
+                "after": after,
+                "limit": limit,
+            },
         )
         return [read_retrying(row, self._box) for row in rows]
 
@@ -180,14 +188,21 @@ class SqliteDeliveries:
         return DeliveryLag(records=records, oldest=from_milliseconds_or_none(oldest))
 
     async def dead_letters(
-        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
+        self, *, after: int, limit: int, wanted: UndeliveredFilter | None = None
     ) -> list[DeadLetter]:
-        failures = await self._failures(wanted or AttemptFilter())
-        among, values = _among_dead(failures, await self._has_few(failures))
+        wanted = wanted or UndeliveredFilter()
+        failures = await self._failures(wanted)
+        has_few = await self._has_few(wanted, failures)
+        among = _among_dead(wanted, failures, has_few)
         rows = await self._readers.all(
             f"SELECT v.* FROM {among} CROSS JOIN stored_dead v ON v.id = u.id"
             " WHERE u.id > :after ORDER BY u.id LIMIT :limit",
-            {**values, "after": after, "limit": limit},
+            {
+                **failures.values,
+                "lacking": wanted.lacking,
+                "after": after,
+                "limit": limit,
+            },
         )
         return [read_dead_letter(row) for row in rows]
 
@@ -204,15 +219,15 @@ class SqliteDeliveries:
         )
         return [read_dead_letter(row) for row in rows]
 
-    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+    async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         failures = await self._failures(wanted)
-        has_few = await self._has_few(failures)
-        retrying, values = _among_retrying(failures, has_few)
-        dead, _ = _among_dead(failures, has_few)
+        has_few = await self._has_few(wanted, failures)
+        retrying = _among_retrying(wanted, failures, has_few)
+        dead = _among_dead(wanted, failures, has_few)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT :most)",
-            {**values, "most": most},
+            {**failures.values, "lacking": wanted.lacking, "most": most},
         )
         return int(row[0]) if row else 0
 
@@ -309,17 +324,15 @@ class SqliteDeliveries:
         )
         return int(row[0]) if row else 0
 
-    async def _has_few(self, failures: _Failures) -> bool:
+    async def _has_few(self, wanted: UndeliveredFilter, failures: _Failures) -> bool:
         """Whether so few attempts are wanted that all of them are looked at."""
         return (
-            failures.of_subscription_alone
+            not wanted.names_failures
             or await self._count(failures, MOST_LOOKED_AT + 1) <= MOST_LOOKED_AT
         )
 
     async def _failures(self, wanted: AttemptFilter) -> _Failures:
         condition, values = _conditions(wanted)
-        if wanted.lacking is not None:
-            values["lacking"] = wanted.lacking
         if wanted.topic is not None:
             spelled = await topics_of(self._readers, wanted.topic)
             topics = {"topics": pack_ids(spelled), "most": MOST_NAMED + 1}
@@ -330,17 +343,7 @@ class SqliteDeliveries:
             else:
                 condition += _OF_THE_TOPICS
                 values["topics"] = pack_ids(spelled)
-        return _Failures(
-            condition=condition,
-            values=values,
-            of_subscription_alone=wanted
-            == AttemptFilter(
-                subscription_id=wanted.subscription_id,
-                outcome=wanted.outcome,
-                lacking=wanted.lacking,
-            ),
-            outcome=wanted.outcome,
-        )
+        return _Failures(condition=condition, values=values)
 
     async def sent_chunks(
         self,
@@ -579,21 +582,23 @@ def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
 
 
 def _among_retrying(
-    failures: _Failures, has_few: bool
-) -> tuple[str, dict[str, int | str]]:
-    """SQL for the wanted rows of retries, as ``u``, and its values."""
-    if failures.outcome is UndeliveredOutcome.GIVEN_UP:
-        return "(SELECT * FROM stragglers WHERE FALSE) u", failures.values
+    wanted: UndeliveredFilter, failures: _Failures, has_few: bool
+) -> str:
+    """SQL for the wanted rows of retries, as ``u``."""
+    if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
+        return "(SELECT * FROM stragglers WHERE FALSE) u"
     told_of, lacks = "a.position > g.position", "g.position < :lacking"
-    return _among("stragglers", "subscription_id", told_of, lacks, failures, has_few)
+    return _among(
+        *("stragglers", "subscription_id", told_of, lacks), wanted, failures, has_few
+    )
 
 
-def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
-    """SQL for the wanted rows of dead letters, as ``u``, and its values."""
-    if failures.outcome is UndeliveredOutcome.RETRIED:
-        return "(SELECT * FROM dead WHERE FALSE) u", failures.values
+def _among_dead(wanted: UndeliveredFilter, failures: _Failures, has_few: bool) -> str:
+    """SQL for the wanted rows of dead letters, as ``u``."""
+    if wanted.outcome is UndeliveredOutcome.RETRIED:
+        return "(SELECT * FROM dead WHERE FALSE) u"
     told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= :lacking"
-    return _among("dead", "id", told_of, lacks, failures, has_few)
+    return _among("dead", "id", told_of, lacks, wanted, failures, has_few)
 
 
 def _among(
@@ -601,19 +606,21 @@ def _among(
     key: str,
     told_of: str,
     lacks: str,
+    wanted: UndeliveredFilter,
     failures: _Failures,
     has_few: bool,
-) -> tuple[str, dict[str, int | str]]:
+) -> str:
     """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
     ``lacks``: whether that row lacks a record of so early.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
-    condition, values = failures.condition, failures.values
-    if failures.of_subscription_alone:
-        is_of_one = "subscription" in values
-        is_wanted = "subscription_id = :subscription" if is_of_one else "TRUE"
+    condition = failures.condition
+    if not wanted.names_failures:
+        is_wanted = "TRUE"
+        if wanted.subscription_id is not None:
+            is_wanted = "subscription_id = :subscription"
     elif has_few:
         is_wanted = (
             f"{key} IN (SELECT g.{key} FROM attempts a CROSS JOIN {table} g"
@@ -626,9 +633,9 @@ def _among(
             f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
             f" AND {condition})"
         )
-    if "lacking" in values:
+    if wanted.lacking is not None:
         is_wanted += f" AND {lacks}"
-    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u", values
+    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u"
 
 
 # --- units of work ---

@@ -12,7 +12,6 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     Account,
-    AttemptFilter,
     BulkPlan,
     FeedFilter,
     FeedHealth,
@@ -27,6 +26,7 @@ from storage.records import (
     SubscriptionFilter,
     SubscriptionHealth,
     SubscriptionId,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from tests.support.storage_scene import START, Scene, at
@@ -85,7 +85,7 @@ async def ids(scene: Scene) -> list[int]:
             topic="https://a.example/feed",
             callback="https://you.example/",
         ),
-        AttemptFilter(
+        UndeliveredFilter(
             statuses=(500, 599),
             host="you.example",
             since=at(2),

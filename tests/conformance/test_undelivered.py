@@ -11,19 +11,19 @@ from msgspec.structs import replace
 
 from storage.errors import NotFound
 from storage.records import (
-    AttemptFilter,
     NewDeadLetter,
     Position,
     RetryMoved,
     Subscription,
     SubscriptionHealth,
     SubscriptionId,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from tests.support.failures import details, failed
 from tests.support.storage_scene import LEASE, START, Scene, all_of, at
 
-OF_ALL = AttemptFilter()
+OF_ALL = UndeliveredFilter()
 
 
 async def note_failure(
@@ -73,42 +73,42 @@ async def three(scene: Scene) -> Scene:
     return scene
 
 
-FOUND: Final[Sequence[tuple[AttemptFilter, str, str]]] = (
+FOUND: Final[Sequence[tuple[UndeliveredFilter, str, str]]] = (
     (OF_ALL, "ab", "c"),
-    (AttemptFilter(statuses=(404, 404)), "a", ""),
-    (AttemptFilter(statuses=(0, 0)), "b", ""),
-    (AttemptFilter(statuses=(500, 599)), "ab", "c"),
-    (AttemptFilter(statuses=(503, 503)), "", "c"),
-    (AttemptFilter(host="b.example"), "b", ""),
-    (AttemptFilter(host="c.example"), "", "c"),
-    (AttemptFilter(host="b.example", statuses=(500, 599)), "", ""),
-    (AttemptFilter(since=at(200)), "b", "c"),
-    (AttemptFilter(since=at(200), statuses=(0, 0)), "b", ""),
-    (AttemptFilter(since=at(301)), "", ""),
-    (AttemptFilter(until=at(-9)), "", ""),
-    (AttemptFilter(subscription_id=SubscriptionId(1)), "a", ""),
-    (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
-    (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
-    (AttemptFilter(subscription_id=SubscriptionId(9)), "", ""),
-    (AttemptFilter(outcome=UndeliveredOutcome.RETRIED), "ab", ""),
-    (AttemptFilter(outcome=UndeliveredOutcome.GIVEN_UP), "", "c"),
+    (UndeliveredFilter(statuses=(404, 404)), "a", ""),
+    (UndeliveredFilter(statuses=(0, 0)), "b", ""),
+    (UndeliveredFilter(statuses=(500, 599)), "ab", "c"),
+    (UndeliveredFilter(statuses=(503, 503)), "", "c"),
+    (UndeliveredFilter(host="b.example"), "b", ""),
+    (UndeliveredFilter(host="c.example"), "", "c"),
+    (UndeliveredFilter(host="b.example", statuses=(500, 599)), "", ""),
+    (UndeliveredFilter(since=at(200)), "b", "c"),
+    (UndeliveredFilter(since=at(200), statuses=(0, 0)), "b", ""),
+    (UndeliveredFilter(since=at(301)), "", ""),
+    (UndeliveredFilter(until=at(-9)), "", ""),
+    (UndeliveredFilter(subscription_id=SubscriptionId(1)), "a", ""),
+    (UndeliveredFilter(subscription_id=SubscriptionId(3)), "", "c"),
+    (UndeliveredFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
+    (UndeliveredFilter(subscription_id=SubscriptionId(9)), "", ""),
+    (UndeliveredFilter(outcome=UndeliveredOutcome.RETRIED), "ab", ""),
+    (UndeliveredFilter(outcome=UndeliveredOutcome.GIVEN_UP), "", "c"),
     (
-        AttemptFilter(statuses=(500, 599), outcome=UndeliveredOutcome.RETRIED),
+        UndeliveredFilter(statuses=(500, 599), outcome=UndeliveredOutcome.RETRIED),
         "ab",
         "",
     ),
     (
-        AttemptFilter(statuses=(500, 599), outcome=UndeliveredOutcome.GIVEN_UP),
+        UndeliveredFilter(statuses=(500, 599), outcome=UndeliveredOutcome.GIVEN_UP),
         "",
         "c",
     ),
-    (AttemptFilter(lacking=Position(1)), "a", ""),
-    (AttemptFilter(lacking=Position(2)), "ab", ""),
-    (AttemptFilter(lacking=Position(3)), "ab", "c"),
-    (AttemptFilter(lacking=Position(1), statuses=(500, 599)), "a", ""),
-    (AttemptFilter(lacking=Position(1), subscription_id=SubscriptionId(2)), "", ""),
+    (UndeliveredFilter(lacking=Position(1)), "a", ""),
+    (UndeliveredFilter(lacking=Position(2)), "ab", ""),
+    (UndeliveredFilter(lacking=Position(3)), "ab", "c"),
+    (UndeliveredFilter(lacking=Position(1), statuses=(500, 599)), "a", ""),
+    (UndeliveredFilter(lacking=Position(1), subscription_id=SubscriptionId(2)), "", ""),
     (
-        AttemptFilter(lacking=Position(2), outcome=UndeliveredOutcome.GIVEN_UP),
+        UndeliveredFilter(lacking=Position(2), outcome=UndeliveredOutcome.GIVEN_UP),
         "",
         "",
     ),
@@ -147,7 +147,7 @@ async def test_a_request_that_told_of_what_was_delivered_since_does_not_count(
         last_status=200,
     )
     await scene.flush(moved=(got_it,))
-    wanted = AttemptFilter(statuses=(500, 599))
+    wanted = UndeliveredFilter(statuses=(500, 599))
 
     assert await scene.storage.deliveries.count_undelivered(OF_ALL, 9) == 1
     assert await scene.storage.deliveries.count_undelivered(wanted, 9) == 0

@@ -27,7 +27,6 @@ from storage.contract import BulkPlanStore
 from storage.errors import NotFound
 from storage.records import (
     AccountId,
-    AttemptFilter,
     AuditTarget,
     BulkPlan,
     FeedFilter,
@@ -38,6 +37,7 @@ from storage.records import (
     PlanState,
     SubscriptionFilter,
     TokenScope,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 
@@ -123,7 +123,7 @@ class PlanFilterJson(JsonObject):
                     within=wanted.after,
                     ids=list(wanted.ids) or None,
                 )
-            case AttemptFilter():
+            case UndeliveredFilter():
                 return cls(
                     status=_status(wanted.statuses),
                     host=wanted.host or None,

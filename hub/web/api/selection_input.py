@@ -43,6 +43,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionSort,
     TokenScope,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 
@@ -151,10 +152,10 @@ class DeliverySelection(RequestBody):
     subscription: Id | None = None
     outcome: UndeliveredOutcome | None = None
 
-    def filter(self, now: datetime) -> AttemptFilter:
+    def filter(self, now: datetime) -> UndeliveredFilter:
         """The filter of these conditions. Raises `InvalidValue`."""
         whose = self.subscription
-        return AttemptFilter(
+        return UndeliveredFilter(
             statuses=_statuses(self.status),
             host=_checked_host(self.host),
             topic=self.topic,

@@ -31,7 +31,6 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     Account,
-    AttemptFilter,
     BulkPlan,
     FeedFilter,
     FeedHealth,
@@ -55,6 +54,7 @@ from storage.records import (
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 from tests.support.clock import ManualClock
@@ -85,7 +85,7 @@ def scene(hub: Hub) -> Scene:
 async def make(
     hub: Hub,
     action: PlanAction = PlanAction.PAUSE,
-    wanted: FeedFilter | SubscriptionFilter | AttemptFilter = ALL,
+    wanted: FeedFilter | SubscriptionFilter | UndeliveredFilter = ALL,
     category: str | None = None,
     account: Account = OWN,
 ) -> BulkPlan:
@@ -226,7 +226,7 @@ async def test_an_account_has_so_many_plans_and_not_more(hub: Hub) -> None:
     [
         (PlanAction.RETRY, ALL, None, "action: expected one of fetch, pause, remove"),
         (PlanAction.FETCH, SubscriptionFilter(), None, "retry for subscriptions"),
-        (PlanAction.REMOVE, AttemptFilter(), None, "discard, retry for deliveries"),
+        (PlanAction.REMOVE, UndeliveredFilter(), None, "discard, retry for deliveries"),
         (PlanAction.PAUSE, ALL, "news", "category: expected one for set_category"),
         (PlanAction.SET_CATEGORY, ALL, None, "category: expected one for"),
         (PlanAction.SET_CATEGORY, ALL, "c" * 201, "category: expected at most 200"),
@@ -373,7 +373,9 @@ async def test_subscriptions_are_paused_and_resumed(hub: Hub, scene: Scene) -> N
 
     [condition] = await hub.storage.subscription_selections.conditions([late.id])
     assert condition.health is SubscriptionHealth.PAUSED
-    retried = await carry_out(hub, await make(hub, PlanAction.RETRY, AttemptFilter()))
+    retried = await carry_out(
+        hub, await make(hub, PlanAction.RETRY, UndeliveredFilter())
+    )
     [failure] = retried.progress.failures
     assert failure.note.startswith("subscription 1 is paused")
     hub.clock.advance(1)
@@ -461,7 +463,7 @@ async def undelivered(scene: Scene) -> tuple[Subscription, Subscription]:
 async def test_what_is_undelivered_is_retried(
     hub: Hub, scene: Scene, undelivered: tuple[Subscription, Subscription]
 ) -> None:
-    plan = await make(hub, PlanAction.RETRY, AttemptFilter())
+    plan = await make(hub, PlanAction.RETRY, UndeliveredFilter())
     assert plan.total == 2
     assert [each.note for each in plan.sample] == [
         "dead letter, records 1 to 1: answered 500 (after 11 tries)",
@@ -479,7 +481,7 @@ async def test_what_is_undelivered_is_discarded_as_far_as_it_is_meant(
     hub: Hub, undelivered: tuple[Subscription, Subscription]
 ) -> None:
     _lost, late = undelivered
-    wanted = AttemptFilter(statuses=(404, 404))
+    wanted = UndeliveredFilter(statuses=(404, 404))
 
     done = await carry_out(hub, await make(hub, PlanAction.DISCARD, wanted))
 
@@ -487,8 +489,8 @@ async def test_what_is_undelivered_is_discarded_as_far_as_it_is_meant(
     deliveries = hub.storage.deliveries
     assert await deliveries.retrying_subscription(late.id) is None
     assert len(await deliveries.dead_letters(after=0, limit=9)) == 1
-    await carry_out(hub, await make(hub, PlanAction.DISCARD, AttemptFilter()))
-    assert await deliveries.count_undelivered(AttemptFilter(), 9) == 0
+    await carry_out(hub, await make(hub, PlanAction.DISCARD, UndeliveredFilter()))
+    assert await deliveries.count_undelivered(UndeliveredFilter(), 9) == 0
 
 
 @pytest.mark.parametrize(
@@ -501,7 +503,7 @@ async def test_only_the_outcome_that_is_meant_is_discarded(
     outcome: UndeliveredOutcome,
     left: tuple[int, int],
 ) -> None:
-    wanted = AttemptFilter(outcome=outcome)
+    wanted = UndeliveredFilter(outcome=outcome)
     await carry_out(hub, await make(hub, PlanAction.DISCARD, wanted))
     deliveries = hub.storage.deliveries
     late = await deliveries.retrying(after=SubscriptionId(0), limit=9)
@@ -513,7 +515,7 @@ async def test_a_dead_letter_that_is_sent_again_is_not_accepted_by_that(
     hub: Hub, scene: Scene, undelivered: tuple[Subscription, Subscription]
 ) -> None:
     lost, _late = undelivered
-    wanted = AttemptFilter(outcome=UndeliveredOutcome.GIVEN_UP)
+    wanted = UndeliveredFilter(outcome=UndeliveredOutcome.GIVEN_UP)
     done = await carry_out(hub, await make(hub, PlanAction.RETRY, wanted))
     assert done.progress.done == 1
     plans = hub.services.plans
@@ -550,7 +552,7 @@ async def test_no_more_than_a_thousand_undelivered_are_counted(
         for number in range(MOST_UNDELIVERED + 2)
     ]
     await scene.flush(given_up=tuple(given_up(one, 1) for one in subscriptions))
-    plan = await make(hub, PlanAction.RETRY, AttemptFilter())
+    plan = await make(hub, PlanAction.RETRY, UndeliveredFilter())
     assert plan.total == MOST_UNDELIVERED + 2
     confirmed = await hub.services.plans.confirm(plan)
     found = await hub.services.plans.undelivered(confirmed)
@@ -562,7 +564,7 @@ async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(
 ) -> None:
     await scene.subscribe_retrying(await scene.add_feed("a"), "a")
     again = await scene.subscribe_retrying(await scene.add_feed("d"), "d")
-    plan = await make(hub, PlanAction.DISCARD, AttemptFilter())
+    plan = await make(hub, PlanAction.DISCARD, UndeliveredFilter())
     feed, lost = await scene.add_feed("b"), await scene.add_feed("c")
     late = await scene.subscribe(feed, "b")
     await scene.publish(feed)
@@ -575,7 +577,7 @@ async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(
 
     await carry_out(hub, plan)
 
-    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 3
+    assert await hub.storage.deliveries.count_undelivered(UndeliveredFilter(), 9) == 3
     kept = await hub.storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
     assert [each.subscription.id for each in kept] == [late.id]
 
@@ -588,7 +590,7 @@ async def test_a_dead_letter_of_a_subscription_at_work_fails_and_says_why(
     await scene.publish(feed)
     await scene.claim()
 
-    done = await carry_out(hub, await make(hub, PlanAction.RETRY, AttemptFilter()))
+    done = await carry_out(hub, await make(hub, PlanAction.RETRY, UndeliveredFilter()))
 
     [failure] = done.progress.failures
     assert failure.note.startswith("its callback is being sent something else")
@@ -618,10 +620,12 @@ async def test_dead_letters_and_retries_are_worked_through_page_by_page(
     for _, late in chunk.pending[BATCH + 1 :]:
         await scene.fail(chunk, late)
 
-    done = await carry_out(hub, await make(hub, PlanAction.DISCARD, AttemptFilter()))
+    done = await carry_out(
+        hub, await make(hub, PlanAction.DISCARD, UndeliveredFilter())
+    )
 
     assert done.progress.done == done.total == 2 * BATCH + 3
-    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 0
+    assert await hub.storage.deliveries.count_undelivered(UndeliveredFilter(), 9) == 0
 
 
 # --- at work ---

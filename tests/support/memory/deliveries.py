@@ -33,6 +33,7 @@ from storage.records import (
     Subscription,
     SubscriptionId,
     TimedRequest,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 
@@ -237,7 +238,11 @@ class MemoryDeliveries:
         return min(claimable, default=None)
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        wanted: UndeliveredFilter | None = None,
     ) -> list[RetryingSubscription]:
         if wanted and wanted.outcome is UndeliveredOutcome.GIVEN_UP:
             return []
@@ -252,20 +257,16 @@ class MemoryDeliveries:
 
     def _has_told(
         self,
-        wanted: AttemptFilter | None,
+        wanted: UndeliveredFilter | None,
         subscription_id: SubscriptionId,
         first: int,
         last: float = inf,
     ) -> bool:
         """Whether a wanted attempt of the subscription was to deliver such a record."""
-        wanted = wanted or AttemptFilter()
+        wanted = wanted or UndeliveredFilter()
         if wanted.lacking is not None and first > wanted.lacking:
             return False
-        if wanted == AttemptFilter(
-            subscription_id=wanted.subscription_id,
-            outcome=wanted.outcome,
-            lacking=wanted.lacking,
-        ):
+        if not wanted.names_failures:
             return wanted.subscription_id in (None, subscription_id)
         return any(
             each.subscription_id == subscription_id and first <= each.position <= last
@@ -306,7 +307,7 @@ class MemoryDeliveries:
         return min(pending, default=self._state.last_passed(subscription_id))
 
     async def dead_letters(
-        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
+        self, *, after: int, limit: int, wanted: UndeliveredFilter | None = None
     ) -> list[DeadLetter]:
         if wanted and wanted.outcome is UndeliveredOutcome.RETRIED:
             return []
@@ -327,7 +328,7 @@ class MemoryDeliveries:
             and any(each.first <= position <= each.last for position in positions)
         ]
 
-    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+    async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         retrying = await self.retrying(
             after=SubscriptionId(0), limit=most, wanted=wanted
         )
