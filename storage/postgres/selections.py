@@ -67,7 +67,7 @@ def _behind(key: str, after: ListPlace | None, sort: ListSort) -> str:
 
 def _order(key: str, sort: ListSort) -> str:
     direction = " DESC" if sort.is_falling else ""
-    return f"ORDER BY {key}{direction}, id{direction} LIMIT %(limit)s"
+    return f"ORDER BY {key}{direction}, id{direction}"
 
 
 def _merged(ranges: Iterable[str]) -> str:
@@ -202,7 +202,11 @@ def _feed_query(
     limit: int,
     ids: Sequence[int] | None,
 ) -> Query:
-    """The query of a page; ``ids``: feeds that include all that are wanted."""
+    """The query of a page; ``ids``: feeds that include all that are wanted.
+
+    The limit is no parameter: the plan for any limit looks so dear on a large table that
+    the server would plan each page anew.
+    """
     key = FEED_KEYS[sort.rising]
     source = _FEEDS if key == "subscribers" else "feeds"
     health = wanted.health or LISTED_HEALTH
@@ -211,15 +215,16 @@ def _feed_query(
     found = _merged(
         f"SELECT id, {key} AS key FROM {source} f"
         f" WHERE {_wanted_feeds(wanted, ids, group)}{behind} {_order(key, sort)}"
+        f" LIMIT {limit}"
         for group in groups
     )
     direction = " DESC" if sort.is_falling else ""
     sql = (
         f"SELECT v.*, v.subscribers FROM (SELECT id, key FROM ({found}) m"
-        f" {_order('key', sort)}) p JOIN stored_feeds v ON v.id = p.id"
+        f" {_order('key', sort)} LIMIT {limit}) p JOIN stored_feeds v ON v.id = p.id"
         f" ORDER BY p.key{direction}, p.id{direction}"
     )
-    return sql, _feed_parameters(wanted, after, limit, ids)
+    return sql, _feed_parameters(wanted, after, None, ids)
 
 
 def _wanted_feeds(
@@ -447,9 +452,10 @@ def _subscription_query(
     found = _merged(
         f"SELECT id, {key} AS key FROM subscriptions s"
         f" WHERE {_wanted_subscriptions(wanted, group)}{behind} {_order(key, sort)}"
+        " LIMIT %(limit)s"
         for group in groups
     )
-    sql = f"SELECT id, key FROM ({found}) m {_order('key', sort)}"
+    sql = f"SELECT id, key FROM ({found}) m {_order('key', sort)} LIMIT %(limit)s"
     return sql, _subscription_parameters(wanted, after, limit)
 
 
