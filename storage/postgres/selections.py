@@ -204,8 +204,8 @@ def _feed_query(
 ) -> Query:
     """The query of a page; ``ids``: feeds that include all that are wanted.
 
-    The limit is no parameter: the plan for any limit looks so dear on a large table that
-    the server would plan each page anew.
+    The limit is no parameter: the plan for any limit looks so dear on a large table
+    that the server would plan each page anew.
     """
     key = FEED_KEYS[sort.rising]
     source = _FEEDS if key == "subscribers" else "feeds"
