@@ -214,6 +214,7 @@ async def build_hub(
         parser = await stack.enter_async_context(WorkerParser())
     publisher_identity = identity(settings)
     blocked_hosts = BlockedHosts(settings.blocked_hosts)
+    unused_hubs = BlockedHosts(settings.unused_hubs)
     publishers = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
     fetcher_of = partial(
         Fetcher, network, clock, blocked=blocked_hosts, limiter=publishers
@@ -414,6 +415,7 @@ async def build_hub(
         random,
         claims,
         is_on=settings.takes_pushes,
+        unused=unused_hubs,
     )
 
     # Publishing: collections for crawlers, pages for language models.
@@ -558,6 +560,7 @@ async def build_hub(
         tracks=tracks,
         retrieval=retrieval,
         search=search,
+        unused_hubs=unused_hubs,
         upstream=PushCallbackService(
             storage,
             received_pushes,

@@ -298,6 +298,12 @@ class Settings:
         "on: subscribe to feeds at the hubs they name, which then push to this hub."
         " off: only poll. auto: on if the public URL is not a private address.",
     )
+    unused_hubs: tuple[str, ...] = setting(
+        (),
+        hosts,
+        "Hosts of other people's hubs that are not used, including their subdomains:"
+        " the feeds that name them are polled.",
+    )
     backup_period: float = setting(
         _RULES.backup_period,
         seconds(1, 4 * _WEEK),

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "events": "event_commands:events",
     "feeds": "feed_commands:feeds",
     "health": "operator_commands:health",
+    "hubs": "operator_commands:hubs",
     "listen": "listen_command:listen",
     "opml": "opml_commands:opml",
     "outputs": "operator_commands:outputs",

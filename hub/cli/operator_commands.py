@@ -1,4 +1,5 @@
-"""``fanfare health``, ``settings``, ``deliveries``, ``outputs`` and ``scp``."""
+"""``fanfare health``, ``settings``, ``deliveries``, ``hubs``, ``outputs`` and
+``scp``."""
 
 from __future__ import annotations
 
@@ -476,6 +477,49 @@ def outputs(hub: Hub, as_json: bool) -> None:
                 for each in found["readers"]
             ],
         )
+
+
+@click.command()
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=100,
+    show_default=True,
+    help="The most to list: those with the most subscriptions.",
+)
+@json_option()
+@speaks_to_hub
+def hubs(hub: Hub, limit: int, as_json: bool) -> None:
+    """List other people's hubs that push feeds, and how well each does."""
+    found = hub.get("/api/hubs", limit=limit)
+    if as_json:
+        say_json(found)
+        return
+    total, *others = found["hubs"] or [None]
+    if not others:
+        say("no feed was pushed by another hub yet", err=True)
+        return
+    print_table(
+        ("HUB", "USED", "BROUGHT FIRST", "LATE", "CONFIRMED", "PUSHES"),
+        [
+            _push_hub(each)
+            for each in (*others, {**total, "hub": "all hubs", "used": None})
+        ],
+    )
+
+
+def _push_hub(found: Document) -> tuple[str, ...]:
+    counts = found["counts"]
+    news = counts["brought"] + counts["missed"]
+    share = f"{100 * counts['brought'] / news:.0f} % of {news:,}" if news else "-"
+    return (
+        found["hub"],
+        {True: "yes", False: "no"}.get(found["used"], "-"),
+        share,
+        f"{counts['late']:,}",
+        f"{counts['confirmed']:,} of {counts['requested']:,}",
+        f"{counts['delivered']:,}",
+    )
 
 
 def _opml(outputs: Document) -> str:

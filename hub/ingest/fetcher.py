@@ -38,10 +38,14 @@ from storage.records import Credentials, FetchTarget, Validators
 
 
 class BlockedHosts:
-    """Hosts of publishers that want no requests at all, with all hosts below them."""
+    """Hosts of publishers that want no requests, or of hubs that are not used, with all
+    hosts below them."""
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
         self._hosts = frozenset(host.lower().strip(".") for host in hosts)
+
+    def __bool__(self) -> bool:
+        return bool(self._hosts)
 
     def cover(self, url: str) -> bool:
         """Whether a URL is on a listed host; False for what is not a URL."""

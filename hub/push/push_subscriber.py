@@ -234,6 +234,9 @@ def _patience(answer: Answer, now: datetime) -> timedelta | None:
     return timedelta(seconds=seconds) if seconds else None
 
 
+MOST_HUBS: Final = 10_000
+"""Hubs among which those that are not used are looked for at the start; feeds of others
+end their subscriptions instead of renewing them."""
 AT_ONCE = 32
 PAGE = 256
 MOST_STEPS = 10
@@ -257,8 +260,10 @@ class PushSubscriber:
         claims: WorkClaims,
         *,
         is_on: bool = True,
+        unused: BlockedHosts | None = None,
     ) -> None:
-        """``is_on`` False: it ends all subscriptions, and asks for none."""
+        """``is_on`` False: it ends all subscriptions, and asks for none. ``unused``:
+        it does so at the hubs of these hosts."""
         self._claims = claims
         self._pushes = storage.pushes
         self._requests = requests
@@ -267,6 +272,7 @@ class PushSubscriber:
         self._clock = clock
         self._random = random
         self._is_on = is_on
+        self._unused = unused or BlockedHosts()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: set[FeedId] = set()
         self._awake = asyncio.Event()
@@ -284,12 +290,20 @@ class PushSubscriber:
                 self._awake.clear()
                 try:
                     if not is_switched:
-                        await self._pushes.switch(is_on=self._is_on)
+                        await self.switch()
                         is_switched = True
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("pushes_not_read", error=str(error))
                 await wait_for(self._awake, POLL_SECONDS)
+
+    async def switch(self) -> None:
+        """Have all feeds looked at for which something may have been set otherwise
+        before."""
+        await self._pushes.switch(is_on=self._is_on)
+        for each in await self._pushes.hubs(MOST_HUBS) if self._unused else ():
+            if self._unused.cover(each.hub):
+                await self._pushes.stop_using(each.hub)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         if not await self._claims.may_begin():
@@ -370,7 +384,9 @@ class PushSubscriber:
         return feed_push is None or self._next_step(feed_push, now) == step
 
     def _next_step(self, feed_push: FeedPush, now: datetime) -> PushStep:
-        return next_step(feed_push, now, is_on=self._is_on)
+        offer = feed_push.push.offer
+        is_used = offer is None or not self._unused.cover(offer.hub)
+        return next_step(feed_push, now, is_on=self._is_on and is_used)
 
     async def _ask(self, feed_push: FeedPush, offer: PushOffer, lease_id: int) -> bool:
         """Ask the hub for the subscription; False if the next step can follow at

@@ -197,6 +197,7 @@ def create_application(
             services.feed_exports,
             services.storage,
             services.clock,
+            services.unused_hubs,
         ).routes(),
         *FeedDocumentRoutes(services.feed_documents).routes(),
         *FeedListRoutes(services.lists, services.list_watches).routes(),
@@ -320,7 +321,9 @@ def create_application(
             access, services.search, services.public.public_url, services.clock
         ).routes(),
         *PlaygroundPages(access, services.playground, services.clock).routes(),
-        *PushHubPages(access, services.storage.pushes, services.clock).routes(),
+        *PushHubPages(
+            access, services.storage.pushes, services.clock, services.unused_hubs
+        ).routes(),
         *OutputPages(
             access, services.outputs, services.collections, services.clock
         ).routes(),

@@ -305,6 +305,11 @@ class PushStore(Protocol):
         """
         ...
 
+    async def stop_using(self, hub: str) -> None:
+        """Called at the start: feeds that this hub may push are due, so that this can
+        be ended."""
+        ...
+
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         """Store the callback before a hub is told of it, and count the request."""
         ...

@@ -123,6 +123,9 @@ class PostgresPushes:
     async def switch(self, *, is_on: bool) -> None:
         await self._connections.write(_SWITCH_ON if is_on else _SWITCH_OFF)
 
+    async def stop_using(self, hub: str) -> None:
+        await self._connections.write(f"{_SWITCH_OFF} AND hub = %s", (hub,))
+
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         return await self._step(
             new.feed_id,

@@ -195,6 +195,9 @@ class SqlitePushes:
     async def switch(self, *, is_on: bool) -> None:
         await self._writer.execute(_SWITCH_ON if is_on else _SWITCH_OFF, ())
 
+    async def stop_using(self, hub: str) -> None:
+        await self._writer.execute(f"{_SWITCH_OFF} AND hub = ?", (hub,))
+
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         row = (
             *(new.feed_id, new.way, new.hub, new.topic, hash_token(new.token)),

@@ -292,6 +292,28 @@ async def test_hubs_are_listed_by_their_subscriptions(storage: Storage) -> None:
     ]
 
 
+async def test_what_a_hub_that_is_not_used_pushes_is_due_and_nothing_else(
+    storage: Storage,
+) -> None:
+    feeds = []
+    for name in ("bad", "good", "asked"):
+        feed = await Scene(storage).add_feed(name)
+        hub = f"https://{name}.example/"
+        await offer(storage, feed, Push(offer=replace(OFFER, hub=hub)))
+        if name != "asked":
+            await storage.pushes.confirm(await ask(storage, feed, name), START + DAY)
+        async with held_push(storage, feed.id) as lease_id:
+            await storage.pushes.postpone(feed.id, None, lease_id=lease_id)
+        feeds.append(feed)
+    bad, good, _ = feeds
+    assert await due(storage) == []
+    await storage.pushes.stop_using("https://bad.example/")
+    await storage.pushes.stop_using("https://asked.example/")  # which pushes nothing
+    assert await due(storage) == [bad.id]
+    assert (await upstream(storage, bad)).push.until is None
+    assert (await upstream(storage, good)).push.until == START + DAY
+
+
 async def test_a_purged_feed_leaves_neither_offer_nor_callbacks(
     storage: Storage,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
 from hub.web.operation import HTML, Operation
@@ -26,17 +27,26 @@ class HubRow:
     """A hub of other people, and counts of what it did.
 
     ``first_share``: the share of the feeds' new entries that the hub brought before a
-    poll found them, from 0 to 1; None if there were none.
+    poll found them, from 0 to 1; None if there were none. ``is_used`` False: it is set
+    that feeds are not subscribed there.
     """
 
     hub: str
+    is_used: bool
     counts: Mapping[str, int]
     first_share: float | None
 
 
 class PushHubPages(OperatorPages):
-    def __init__(self, access: PageAccess, pushes: PushStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        access: PageAccess,
+        pushes: PushStore,
+        clock: Clock,
+        unused: BlockedHosts,
+    ) -> None:
         super().__init__(access)
+        self._unused = unused
         self._pushes = pushes
         self._clock = clock
 
@@ -49,24 +59,28 @@ class PushHubPages(OperatorPages):
         problems=(403, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        found = [_row(each) for each in await self._pushes.hubs(SHOWN_HUBS + 1)]
-        total, hubs = found[:1], found[1:]  # the sums come first
+        hubs = await self._pushes.hubs(SHOWN_HUBS + 1)
+        found = [_row(each, is_used=not self._unused.cover(each.hub)) for each in hubs]
+        total, rows = found[:1], found[1:]  # the sums come first
         return render_page(
             "push_hubs.html",
             section="Hubs",
             viewer=viewer_of(request),
             now=self._clock.now(),
             total=total,
-            rows=hubs[:SHOWN_HUBS],
-            has_more=len(hubs) > SHOWN_HUBS,
+            rows=rows[:SHOWN_HUBS],
+            has_more=len(rows) > SHOWN_HUBS,
         )
 
 
-def _row(found: PushHub) -> HubRow:
+def _row(found: PushHub, *, is_used: bool) -> HubRow:
     counts = {each.value: 0 for each in PushCount}
     counts |= {what.value: count for what, count in found.counts}
     brought, missed = counts[PushCount.BROUGHT], counts[PushCount.MISSED]
     news = brought + missed
     return HubRow(
-        hub=found.hub, counts=counts, first_share=brought / news if news else None
+        hub=found.hub,
+        is_used=is_used,
+        counts=counts,
+        first_share=brought / news if news else None,
     )

@@ -528,14 +528,18 @@ class PushCountsJson(JsonObject):
 
 
 class PushHubJson(JsonObject):
+    """A hub of other people. ``used`` false: it is set that feeds are not subscribed
+    there."""
+
     hub: str
+    used: bool
     counts: PushCountsJson
 
     @classmethod
-    def of_hub(cls, hub: PushHub) -> Self:
+    def of_hub(cls, hub: PushHub, *, is_used: bool) -> Self:
         counts = dict(hub.counts)
         every = {each.value: counts.get(each, 0) for each in PushCount}
-        return cls(hub=hub.hub, counts=PushCountsJson(**every))
+        return cls(hub=hub.hub, used=is_used, counts=PushCountsJson(**every))
 
 
 class PushHubsJson(JsonObject):

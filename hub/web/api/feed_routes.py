@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.findings import FindingKind
+from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
@@ -169,7 +170,9 @@ class FeedRoutes(Routes):
         exports: FeedExportService,
         storage: Storage,
         clock: Clock,
+        unused_hubs: BlockedHosts,
     ) -> None:
+        self._unused = unused_hubs
         self._storage = storage
         self._clock = clock
         self._feeds = feeds
@@ -332,7 +335,8 @@ class FeedRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List other hubs that push feeds, with counts",
         description="Those with the most subscriptions first. The first item, with the"
-        ' hub `""`, has the sums over all. The counts are those of the metrics.',
+        ' hub `""`, has the sums over all. The counts are those of the metrics. Hubs'
+        " that `FANFARE_UNUSED_HUBS` names are not `used`.",
         answers={200: PushHubsJson},
         query=(
             Parameter(
@@ -350,7 +354,12 @@ class FeedRoutes(Routes):
         limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
         hubs = await self._storage.pushes.hubs(limit)
         return json_response(
-            PushHubsJson(hubs=[PushHubJson.of_hub(hub) for hub in hubs])
+            PushHubsJson(
+                hubs=[
+                    PushHubJson.of_hub(each, is_used=not self._unused.cover(each.hub))
+                    for each in hubs
+                ]
+            )
         )
 
     @ApiOperation(

@@ -387,3 +387,38 @@ def test_the_slowest_callbacks_say_by_which_requests(
     nothing = fanfare("deliveries", "slowest").stdout
     assert nothing.startswith(f"no request {known}")
     assert nothing.endswith(" took more than 100 ms\n")
+
+
+# --- other people's hubs ---
+
+
+def push_hub(hub: str, used: bool = True, **counts: int) -> dict[str, object]:
+    names = ("brought", "missed", "late", "confirmed", "requested", "delivered")
+    return {"hub": hub, "used": used, "counts": {**dict.fromkeys(names, 0), **counts}}
+
+
+def test_hubs_are_listed_with_what_they_brought_and_their_sums(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    good = {"brought": 3, "missed": 1, "late": 2, "confirmed": 2, "requested": 2}
+    hubs = [
+        push_hub("", **good, delivered=4),
+        push_hub("https://good.example/", **good, delivered=4),
+        push_hub("https://bad.example/", used=False),
+    ]
+    api.answers["GET /api/hubs"] = (200, {"hubs": hubs})
+    said = [" ".join(each.split()) for each in fanfare("hubs").stdout.splitlines()]
+    assert said == [
+        "HUB USED BROUGHT FIRST LATE CONFIRMED PUSHES",
+        "https://good.example/ yes 75 % of 4 2 2 of 2 4",
+        "https://bad.example/ no - 0 0 of 0 0",
+        "all hubs - 75 % of 4 2 2 of 2 4",
+    ]
+
+
+@pytest.mark.parametrize("hubs", [[], [push_hub("")]])
+def test_without_other_hubs_it_is_said(
+    fanfare: Fanfare, api: FakeApi, hubs: list[dict[str, object]]
+) -> None:
+    api.answers["GET /api/hubs"] = (200, {"hubs": hubs})
+    assert fanfare("hubs").stderr == "no feed was pushed by another hub yet\n"

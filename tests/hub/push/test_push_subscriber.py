@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -148,9 +148,11 @@ class Scene:
         await feeds.set_state(feed.id, FeedState.PAUSED, self.clock.now())
         await self.settle()
 
-    def switched(self, *, is_on: bool) -> Scene:
+    def switched(self, *, is_on: bool, unused: Sequence[str] = ()) -> Scene:
         """Started anew, with the same storage, by somebody who has switched it."""
-        return build_scene(self.storage, self.clock, self.hub, is_on=is_on)
+        return build_scene(
+            self.storage, self.clock, self.hub, is_on=is_on, unused=unused
+        )
 
     async def pass_time(self, span: timedelta, step: timedelta = HOUR) -> None:
         end = self.clock.now() + span
@@ -186,6 +188,7 @@ def build_scene(
     *,
     is_on: bool,
     claims: WorkClaims | None = None,
+    unused: Sequence[str] = (),
 ) -> Scene:
     woken: list[bool] = []
     hosts = HubLimiter(partial(hub.is_exempt, purpose=Purpose.HUB))
@@ -205,6 +208,7 @@ def build_scene(
         Random(1),
         claims or claims_of(storage, clock),
         is_on=is_on,
+        unused=BlockedHosts(unused),
     )
     service = PushCallbackService(
         storage, NoDeliveries(), clock, subscriber.wake, is_on=is_on
@@ -529,6 +533,31 @@ async def test_switched_off_it_leaves_its_hubs_and_feeds_are_polled(
     assert (upstream.push.until, upstream.callbacks) == (None, ())
     await off.pass_time(3 * DAY, step=DAY)
     assert off.hub.modes == ["subscribe", "unsubscribe"]
+
+
+async def test_a_hub_that_is_not_used_is_left_until_it_is_used_again(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed(hub="https://push.bad.example/")
+    await scene.settle()
+    await scene.confirm(feed)
+    other = await scene.add_feed("other", hub=PACED)
+    await scene.settle()
+    await scene.confirm(other)
+    without = scene.switched(is_on=True, unused=["bad.example"])
+    await without.subscriber.switch()
+    await without.settle()
+    assert without.hub.modes == ["subscribe", "subscribe", "unsubscribe"]
+    await without.confirm(feed, mode="unsubscribe")
+    await without.pass_time(3 * DAY, step=DAY)
+    assert await without.is_overdue(feed)
+    assert (await without.upstream(feed)).push.until is None
+    assert (await without.upstream(other)).push.until is not None
+    assert without.hub.modes[3:] == []
+    again = without.switched(is_on=True)
+    await again.subscriber.switch()
+    await again.settle()
+    assert again.hub.modes[3:] == ["subscribe"]
 
 
 async def test_it_is_switched_as_soon_as_storage_works(scene: Scene) -> None:

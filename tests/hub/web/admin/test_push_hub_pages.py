@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from storage.records import PushCount
+from tests.support.admin import ADMIN
+from tests.support.application_client import client_of
 from tests.support.operator_browser import (
     HOSTILE,
     OperatorBrowser,
@@ -12,7 +16,7 @@ from tests.support.operator_browser import (
     rows,
     text_of,
 )
-from tests.support.services import Hub
+from tests.support.services import Hub, open_hub
 
 PAGE = "/admin/hubs"
 
@@ -45,6 +49,24 @@ async def test_each_hub_says_how_many_entries_it_brought_first(
         ],
     ]
     assert read(answer).xpath("//tfoot//td")[0].text_content() == "75 %: 3 of 4"
+
+
+async def test_a_hub_that_is_not_used_says_so_on_the_page_and_in_the_api(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_hub(tmp_path, unused_hubs=("bad.example",)) as hub,
+        client_of(hub.application) as client,
+    ):
+        await count(hub, "https://push.bad.example/", confirmed=2)
+        await count(hub, "https://good.example/", confirmed=1)
+        browser = OperatorBrowser(client)
+        await browser.log_in()
+        told = [row[0] for row in rows(await browser.open(PAGE))]
+        answer = await client.get("/api/hubs", headers=ADMIN)
+    assert told == ["https://good.example/", "https://push.bad.example/ not used"]
+    found = {each["hub"]: each["used"] for each in answer.json()["hubs"]}
+    assert found == {"": True, told[0]: True, told[1].split()[0]: False}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
