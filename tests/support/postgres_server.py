@@ -25,9 +25,11 @@ from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL
 
 OTHER_SERVER: Final = "FANFARE_TEST_POSTGRES"
 USER: Final = "fanfare"
@@ -115,6 +117,20 @@ def shared_server() -> PostgresServer:
     holder, server = _start({})
     atexit.register(_stop, holder)
     return server
+
+
+@contextmanager
+def other_user(location: str, name: str) -> Iterator[str]:
+    """The URL of a database for a user who exists within the block and may do little;
+    the password is the same."""
+    parts = urlsplit(location)
+    with psycopg.connect(location, autocommit=True) as connection:
+        login = f'CREATE ROLE "{name}" LOGIN PASSWORD {{}}'
+        connection.execute(SQL(login).format(parts.password or ""))
+        try:
+            yield location.replace(f"//{parts.username}", f"//{name}", 1)
+        finally:
+            connection.execute(f'DROP OWNED BY "{name}"; DROP ROLE "{name}"')
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from storage.records import NewNode
 from storage.secrets import create_key, key_path
 from storage.sqlite import backup as backups
 from tests.support.new_database import new_postgres, open_new
+from tests.support.postgres_server import other_user
 from tests.support.storage_scene import Scene
 
 
@@ -204,9 +205,7 @@ async def test_a_disk_without_room(
 
 
 async def test_a_user_without_rights(path: Path, location: str) -> None:
-    execute(location, "CREATE ROLE copyist LOGIN")
-    limited = location.replace("//fanfare@", "//copyist@")
-    try:
+    with other_user(location, "copyist") as limited:
         without_any = await refusal(path, limited)
         execute(
             location,
@@ -214,8 +213,6 @@ async def test_a_user_without_rights(path: Path, location: str) -> None:
             "GRANT CREATE ON SCHEMA public TO copyist",
         )
         as_guest = await refusal(path, limited)
-    finally:
-        execute(location, "DROP OWNED BY copyist; DROP ROLE copyist")
 
     assert "lacks a right" in without_any or "may not read and write" in without_any
     assert "the user lacks a right: must be owner of table" in as_guest

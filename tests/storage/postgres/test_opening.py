@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from storage.postgres import open_database
 from storage.postgres.opening import read_location
 from storage.postgres.schema import latest_schema
 from storage.secrets import create_key
-from tests.support.postgres_server import PostgresServer, shared_server
+from tests.support.postgres_server import PostgresServer, other_user, shared_server
 
 TABLES = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
 
@@ -64,16 +63,6 @@ async def refusal(location: str, key: Path, **more: bool) -> str:
     with pytest.raises(DatabaseUnusable) as raised:
         await open_database(location, key, **more)
     return str(raised.value)
-
-
-@contextmanager
-def user(server: PostgresServer, location: str, name: str) -> Iterator[str]:
-    """The location for another user, who may do little."""
-    execute(location, f"CREATE ROLE {name} LOGIN")
-    try:
-        yield location.replace("//fanfare@", f"//{name}@")
-    finally:
-        execute(location, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
 
 async def test_an_empty_database_gets_its_tables_and_an_epoch(
@@ -197,17 +186,17 @@ async def test_another_encoding_is_refused(server: PostgresServer, key: Path) ->
 
 
 async def test_a_user_without_the_right_to_make_tables_is_told(
-    server: PostgresServer, location: str, key: Path
+    location: str, key: Path
 ) -> None:
-    with user(server, location, "stranger") as strange:
+    with other_user(location, "stranger") as strange:
         assert "the user lacks a right" in await refusal(strange, key)
 
 
 async def test_a_user_without_the_right_to_write_tables_is_told(
-    server: PostgresServer, location: str, key: Path
+    location: str, key: Path
 ) -> None:
     await epoch_of(location, key)
-    with user(server, location, "reader") as strange:
+    with other_user(location, "reader") as strange:
         execute(location, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
         said = await refusal(strange, key)
 
@@ -215,10 +204,10 @@ async def test_a_user_without_the_right_to_write_tables_is_told(
 
 
 async def test_a_user_with_rights_on_all_tables_can_open_it(
-    server: PostgresServer, location: str, key: Path
+    location: str, key: Path
 ) -> None:
     epoch = await epoch_of(location, key)
-    with user(server, location, "helper") as helper:
+    with other_user(location, "helper") as helper:
         execute(location, "GRANT ALL ON ALL TABLES IN SCHEMA public TO helper")
 
         assert await epoch_of(helper, key) == epoch
