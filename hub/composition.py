@@ -513,7 +513,7 @@ async def build_hub(
         audit=audit,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, audit, clock, metrics),
-        entry_reports=EntryReportService(storage, metrics),
+        entry_reports=EntryReportService(storage, metrics, series),
         feed_imports=feed_imports,
         feed_exports=FeedExportService(storage.feed_selections, public_url),
         feed_documents=FeedDocumentService(

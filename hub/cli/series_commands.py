@@ -275,10 +275,15 @@ def entries(
         )
     more = "; there are more" if cursor else ""
     if page["examined"] is not None:
-        more = f" of the last {page['examined']}"
-        more += " of that time"
-        more += "; earlier ones were not looked at" if page["has_more"] else ""
+        more = f" of {page['examined']} of that time{_others(page)}"
     say(f"{plural(len(found), 'entry', 'entries')}{more}", err=True)
+
+
+def _others(page: Document) -> str:
+    """What is known of entries that were not looked at for an order by delay."""
+    if page["others_within"] is not None:
+        return f"; all others came within {_span(page['others_within'])}"
+    return "; others were not looked at" if page["has_more"] else ""
 
 
 def _entry(entry: Document) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, compress
 from math import ceil, inf
 from typing import Final
 
@@ -150,6 +150,17 @@ Delays = Mapping[DelayName, Sequence[int]]
 """For each distribution, the count in each bin."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelaySlot:
+    """A slot of time, in Unix seconds, with the ``count`` of its delays, of which none
+    is longer than ``longest``: the upper end of its last bin."""
+
+    since: int
+    until: int
+    count: int
+    longest: float
+
+
 class Ring:
     """Values of the last ``length`` slots of ``step`` seconds each. A slot is a time in
     steps since 1970."""
@@ -251,6 +262,24 @@ class Ring:
         ]
         return [sum(sum(part[each::bins]) for part in parts) for each in range(bins)]
 
+    def delay_slots(
+        self, name: DelayName, since: float, until: float
+    ) -> Iterator[DelaySlot]:
+        """The slots with delays that are wholly or partly in a span of time."""
+        ring, bounds = self._counts[name], (*BOUNDS[name], inf)
+        bins, first = len(bounds), int(since // self.step)
+        _, kept = self._kept(first, ceil(until / self.step) - first)
+        for slot in kept:
+            start = slot % self.length * bins
+            counts = ring[start : start + bins]
+            if any(counts):
+                yield DelaySlot(
+                    since=slot * self.step,
+                    until=(slot + 1) * self.step,
+                    count=sum(counts),
+                    longest=max(compress(bounds, counts)),
+                )
+
     def _kept(self, first: int, count: int) -> tuple[range, range]:
         """Of these slots, those that are too old, and those the ring has."""
         oldest = max(0, self.latest - self.length + 1)
@@ -336,13 +365,22 @@ class Buckets:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A series in buckets of time: the mean, the lowest mean and the highest value of
-    each. None where nothing was measured."""
+    each. None where nothing was measured. ``seconds``: how many of each bucket were
+    measured."""
 
     name: SeriesName
     buckets: Buckets
     means: list[float | None]
     lows: list[float | None]
     highs: list[float | None]
+    seconds: list[int]
+
+    @property
+    def amount(self) -> float:
+        """How many there were, if it is a rate: nearly, as five minutes in which the
+        hub was started count as whole ones once no finer values are left."""
+        pairs = zip(self.means, self.seconds, strict=True)
+        return sum(mean * seconds for mean, seconds in pairs if mean is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,27 +468,30 @@ class SeriesMemory:
                 means=known.means[part] + rest.means,
                 lows=known.lows[part] + rest.lows,
                 highs=known.highs[part] + rest.highs,
+                seconds=known.seconds[part] + rest.seconds,
             )
         ring = self._ring_of(wanted)
         per = wanted.step // ring.step
         first, count = wanted.first // ring.step, per * wanted.count
         means, peaks = ring.means(name, first, count), ring.peaks(name, first, count)
-        line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[])
+        line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[], seconds=[])
         coarser = [each for each in self.rings if each.step > ring.step]
         for bucket in range(wanted.count):
             part = slice(bucket * per, (bucket + 1) * per)
             here, high = _measured(means[part]), max(peaks[part])
+            step = ring.step
             moment, begun = wanted.first + bucket * wanted.step, ring.begins_at
             for each in coarser:
                 slot = moment // each.step
                 if here or slot >= begun // each.step:
                     break
                 begun = min(begun, each.begins_at)
-                here = _measured(each.means(name, slot, 1))
+                here, step = _measured(each.means(name, slot, 1)), each.step
                 high = each.peaks(name, slot, 1)[0]
             line.means.append(sum(here) / len(here) if here else None)
             line.lows.append(min(here) if here else None)
             line.highs.append(high if here else None)
+            line.seconds.append(min(len(here) * step, wanted.step))
         return line
 
     def delay_line(
@@ -479,6 +520,20 @@ class SeriesMemory:
             line.p50.append(quantile(counts, bounds, 0.5))
             line.p99.append(quantile(counts, bounds, 0.99))
         return line
+
+    def delay_slots(
+        self, name: DelayName, since: float, until: float
+    ) -> list[DelaySlot]:
+        """The slots with delays in a span of time, as fine as they are known: the one
+        with the longest first, of several the last."""
+        _, tens, coarse = self.rings
+        oldest = max(tens.begun, tens.latest - tens.length + 1) * tens.step
+        fine_from = max(ceil(oldest / coarse.step) * coarse.step, since)
+        found = [
+            *coarse.delay_slots(name, since, min(fine_from, until)),
+            *tens.delay_slots(name, fine_from, until),
+        ]
+        return sorted(found, key=lambda each: (-each.longest, -each.since))
 
     def _slot(self, since: float, until: float, have_delays: bool) -> int:
         """Seconds of a slot of the finest ring that reaches back so far. For delays it

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from hub.core.status.freshness import publication_of
 from hub.runtime.metrics import Metrics
+from hub.runtime.series_memory import DelaySlot
 from hub.services.feed_registration import existing_feed
 from protocols.model import Entry
 from storage.contract import LogStore, Storage
@@ -153,8 +155,11 @@ class _NotifiedEntry:
 
     @property
     def delay(self) -> float | None:
-        """See `CommittedEntry`."""
-        date = publication_of(self.entry, self.published, self.record.at)
+        """See `CommittedEntry`; of an update, since its own date."""
+        entry = self.entry
+        if self.record.kind is RecordKind.UPDATED:
+            entry = replace(entry, published=None)
+        date = publication_of(entry, entry.published or entry.updated, self.record.at)
         return (self.record.at - date).total_seconds() if date else None
 
     @property
@@ -168,7 +173,8 @@ class _NotifiedEntry:
 class CommittedEntry:
     """An entry that a record tells of.
 
-    ``delay``: seconds from its publication to its commit, None without a credible date.
+    ``delay``: seconds from its publication, or the date of its update, to its commit;
+    None without a believable date.
     ``first_delivery``: seconds from the commit to the first 2xx of a callback; if not
     ``is_exact``, that is an upper bound. None: no callback has accepted it, or, if it
     ``is_sent``, only at a retry.
@@ -190,19 +196,34 @@ class CommittedPage:
     """A page of committed entries. ``next`` None: this is the last page.
 
     By delay there is one page: the first of those that are wanted among ``examined``
-    entries, which are the last of the span, of the feed if it is one feed's.
-    ``has_more``: records from before these may tell of more.
+    entries. ``has_more``: there may be entries that were not looked at. Then
+    ``others_within`` is None and those looked at are the last of the span, of the feed
+    if it is one feed's; or it is the seconds after their publication within which the
+    hub committed all others, and they are of the times with the longest delays.
     """
 
     entries: tuple[CommittedEntry, ...]
     next: EntryCursor | None
     examined: int | None = None
     has_more: bool = False
+    others_within: float | None = None
+
+
+class LateTimes(Protocol):
+    """The part of `hub.services.hub_series.HubSeries` that is needed here."""
+
+    def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]: ...
 
 
 class EntryReportService:
-    def __init__(self, storage: Storage, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        metrics: Metrics | None = None,
+        times: LateTimes | None = None,
+    ) -> None:
         self._storage = storage
+        self._times = times
         self._freshness = (metrics or Metrics()).freshness
 
     async def committed(
@@ -221,6 +242,10 @@ class EntryReportService:
         At most `MOST_RECORDS` records are examined, so a page may be short and not the
         last. The cursor must come from a page in the same order.
         """
+        if order is EntryOrder.DELAY and wanted == ALL_COMMITTED and self._times:
+            times = self._times.late_times(since, until)
+            if sum(each.count for each in times) > MOST_RANKED:
+                return await self._of_late_times(since, until, limit, times)
         if order is EntryOrder.DELAY:
             return await self._by_delay(since, until, limit, wanted)
         tell = (
@@ -256,6 +281,43 @@ class EntryReportService:
             next=None,
             examined=examined,
             has_more=cursor is not None,
+        )
+
+    async def _of_late_times(
+        self,
+        since: datetime,
+        until: datetime,
+        limit: int,
+        times: Sequence[DelaySlot],
+    ) -> CommittedPage:
+        """``times``: those with the longest delays first."""
+        told = dict[tuple[Position, EntryId], tuple[Record, EntryRef]]()
+        ranked: list[_NotifiedEntry] = []
+        others_within: float | None = None
+        for time in times:
+            if len(told) >= MOST_RANKED or _are_all_later(ranked[:limit], limit, time):
+                others_within = time.longest
+                break
+            of_time, cursor = await self._notified_backwards(
+                max(since, datetime.fromtimestamp(time.since, UTC) - OUT_OF_ORDER),
+                min(until, datetime.fromtimestamp(time.until, UTC)),
+                MOST_RANKED - len(told),
+                None,
+                None,
+            )
+            new = [each for each in of_time if _key(each) not in told]
+            told |= {_key(each): each for each in new}
+            ranked += await self._matching(new, ALL_COMMITTED)
+            ranked.sort(key=lambda each: each.rank)
+            if cursor is not None:
+                others_within = time.longest
+                break
+        return CommittedPage(
+            entries=await self._described(ranked[:limit]),
+            next=None,
+            examined=len(told),
+            has_more=others_within is not None,
+            others_within=others_within,
         )
 
     async def _matching(
@@ -456,6 +518,19 @@ class EntryReportService:
             for each in subscriptions
         ]
         return [each for each in retried if each and each.lacks(records[-1].position)]
+
+
+def _key(told: tuple[Record, EntryRef]) -> tuple[Position, EntryId]:
+    record, ref = told
+    return record.position, ref.entry_id
+
+
+def _are_all_later(
+    ranked: Sequence[_NotifiedEntry], count: int, time: DelaySlot
+) -> bool:
+    """Whether these are so many, none of which was committed sooner after its
+    publication than any entry of that time."""
+    return len(ranked) == count and -ranked[-1].rank >= time.longest
 
 
 def _moment_of(outcome: EntryDelivery | DeadLetter) -> datetime:

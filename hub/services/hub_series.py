@@ -24,6 +24,7 @@ from hub.runtime.series_memory import (
     Buckets,
     DelayLine,
     DelayName,
+    DelaySlot,
     Line,
     Ring,
     SeriesMemory,
@@ -138,22 +139,19 @@ class HubSeries:
         of the work."""
         return self._series.line(name, wanted, known)
 
-    def amount(self, line: Line) -> float:
-        """How many there were in the time of a line of a rate: nearly, as the seconds
-        in which the hub was started count as whole ones."""
-        buckets, now = line.buckets, self._clock.unix()
-        starts = range(buckets.first, buckets.end, buckets.step)
-        return sum(
-            mean * min(buckets.step, max(now - start, 0.0))
-            for start, mean in zip(starts, line.means, strict=True)
-            if mean is not None
-        )
-
     def delay_line(
         self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
     ) -> DelayLine:
         """The line of a delay. ``known``: as for `line`."""
         return self._series.delay_line(name, wanted, known)
+
+    def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]:
+        """When new entries were committed in a span of time, by how long after their
+        publication: the times with the longest delays first."""
+        self._count_open()
+        return self._series.delay_slots(
+            DelayName.PUBLICATION_TO_COMMIT, since.timestamp(), until.timestamp()
+        )
 
     def starts(self, since: float, until: float) -> tuple[int, ...]:
         """When the hub was started from ``since`` on and before ``until``, in Unix

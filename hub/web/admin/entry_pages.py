@@ -4,6 +4,7 @@ with its way through the hub."""
 from __future__ import annotations
 
 from datetime import timedelta
+from math import inf
 from typing import Final
 
 from starlette.requests import Request
@@ -11,7 +12,11 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services import HubSeries
-from hub.services.entry_reports import EntryOrder, EntryReportService
+from hub.services.entry_reports import (
+    ALL_COMMITTED,
+    EntryOrder,
+    EntryReportService,
+)
 from hub.web.admin.hub_picture import draw_flight_of
 from hub.web.admin.page_access import (
     OperatorPages,
@@ -39,7 +44,8 @@ SHOWN_TEXT = 20_000
 ROWS: Final = 50
 """Entries on a page."""
 SHORTEST_DRAWN: Final = timedelta(minutes=2)
-"""The shortest span that is drawn: shorter ones would show nothing more."""
+"""The shortest span that is drawn: shorter ones would show nothing more. Only the
+entries of all feeds are."""
 
 
 class EntryPages(OperatorPages):
@@ -65,7 +71,7 @@ class EntryPages(OperatorPages):
             *SPAN,
             Parameter(
                 name="order",
-                help="the latest first, or the longest after their publication",
+                help="the newest first, or the longest after their publication",
                 choices=(EntryOrder.LATEST, EntryOrder.DELAY),
             ),
             *COMMITTED,
@@ -74,11 +80,11 @@ class EntryPages(OperatorPages):
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """Show the entries of ``GET /api/entries``, the latest first unless asked
+        """Show the entries of ``GET /api/entries``, the newest first unless asked
         otherwise; it has the same parameters."""
         asked, now = without_blanks(request), self._clock.now()
         since, until = query_span(asked, now)
-        cursor = query_entry_cursor(asked)
+        cursor, wanted = query_entry_cursor(asked), query_committed(asked)
         is_by_delay = query_choice(asked, "order", EntryOrder) is EntryOrder.DELAY
         order = EntryOrder.DELAY if is_by_delay else EntryOrder.LATEST
         page = await self._entries.committed(
@@ -87,9 +93,9 @@ class EntryPages(OperatorPages):
             limit=ROWS,
             cursor=cursor,
             order=order,
-            wanted=query_committed(asked),
+            wanted=wanted,
         )
-        is_drawn = until - since >= SHORTEST_DRAWN
+        is_drawn = wanted == ALL_COMMITTED and until - since >= SHORTEST_DRAWN
         return render_page(
             "entries.html",
             section="Entries",
@@ -99,6 +105,7 @@ class EntryPages(OperatorPages):
             until=until,
             page=page,
             is_by_delay=is_by_delay,
+            has_bound=page.others_within != inf,
             next=entry_cursor_text(page.next),
             is_first=cursor is None,
             span=until - since,

@@ -307,7 +307,7 @@ class RangePicture:
         undated = self._undated = series.line(
             SeriesName.ENTRIES_UNDATED, columns, self._undated
         )
-        beside = _beside(series.amount(undated))
+        beside = _beside(undated.amount)
         starts = series.starts(buckets.first, buckets.end)
         numbers = _numbers(lines, buckets, ROW_SECONDS[range], starts, self._settled)
         flight_numbers = _flight_numbers(delays, columns, starts, self._settled)
@@ -411,7 +411,7 @@ def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFl
     buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}
     starts = series.starts(buckets.first, buckets.end)
-    beside = _beside(series.amount(series.line(SeriesName.ENTRIES_UNDATED, buckets)))
+    beside = _beside(series.line(SeriesName.ENTRIES_UNDATED, buckets).amount)
     panels = [_panel_of(each, buckets, beside, starts) for each in lines.values()]
     numbers = _flight_numbers(lines, buckets, starts, {})
     return HubFlight(panels=tuple(panels), numbers=numbers)

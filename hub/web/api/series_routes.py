@@ -153,14 +153,16 @@ class CommittedEntriesJson(JsonObject):
     """A page of entries. ``next``: the ``cursor`` of the next page, null after the
     last.
 
-    ``examined``: in the order of their delay, these are of so many, the last of the
-    span; ``has_more``: earlier ones were not looked at. Otherwise null and false.
+    ``examined``: in the order of their delay, these are of so many; ``has_more``: there
+    are others, which were committed ``others_within`` so many seconds after their
+    publication, or, if that is null, before these. Otherwise null and false.
     """
 
     entries: list[CommittedEntryJson]
     next: str | None
     examined: int | None
     has_more: bool
+    others_within: float | None
 
 
 class SeriesRoutes(Routes):
@@ -257,16 +259,18 @@ class SeriesRoutes(Routes):
         " delays",
         description="New and updated ones of all feeds that were committed from"
         " `since` on and before `until` (times or ages; by default the last ten"
-        " minutes), the earliest first, or the latest (`order=latest`), or of the last"
-        " 500 of that time the longest after their publication (`order=delay`, one"
-        " page: of so many `examined`; `has_more`: earlier ones were not looked at),"
-        " with `title`,"
+        " minutes), the earliest first, or the latest (`order=latest`), or the longest"
+        " after their publication (`order=delay`, one page), with `title`,"
         " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
         " `publication_to_commit` (seconds; null without a believable date), and"
         " `commit_to_delivery`, until the first callback answered with 2xx: at most so"
         " long unless `exact`, null if none has or that took a retry. `feed` and"
         " `search` (words of the title) name which are wanted. `cursor` is the"
-        " `next` of the page before. A page that is not the last may be short.",
+        " `next` of the page before. A page that is not the last may be short. By their"
+        " delay at most 500 are `examined`. If there are others (`has_more`), those"
+        " examined are of the times with the longest delays, and the others were"
+        " committed `others_within` seconds after their publication (null: perhaps"
+        " later); with `feed` or `search`, they are the last ones.",
         answers={200: CommittedEntriesJson},
         query=(
             *SPAN,
@@ -298,6 +302,7 @@ class SeriesRoutes(Routes):
                 next=entry_cursor_text(page.next),
                 examined=page.examined,
                 has_more=page.has_more,
+                others_within=page.others_within,
             )
         )
 

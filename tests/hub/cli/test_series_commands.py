@@ -132,9 +132,22 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
     assert asked(api)[-1] == "/api/entries?feed=7&search=big+news&limit=1"
 
 
-def test_those_by_delay_say_among_how_many(fanfare: Fanfare, api: FakeApi) -> None:
-    page = {"entries": [ENTRY], "next": None, "examined": 500, "has_more": True}
-    api.answers["GET /api/entries"] = (200, page)
-    said = fanfare("entries", "--order", "delay").stderr
-    earlier = "; earlier ones were not looked at"
-    assert said == f"1 entry of the last 500 of that time{earlier}\n"
+@pytest.mark.parametrize(
+    ("has_more", "others_within", "said"),
+    [
+        (False, None, ""),
+        (True, None, "; others were not looked at"),
+        (True, 120.0, "; all others came within 2 min"),
+    ],
+)
+def test_those_by_delay_say_among_how_many(
+    fanfare: Fanfare,
+    api: FakeApi,
+    has_more: bool,
+    others_within: float | None,
+    said: str,
+) -> None:
+    page = {"entries": [ENTRY], "next": None, "examined": 500, "has_more": has_more}
+    api.answers["GET /api/entries"] = (200, page | {"others_within": others_within})
+    found = fanfare("entries", "--order", "delay").stderr
+    assert found == f"1 entry of 500 of that time{said}\n"

@@ -89,6 +89,26 @@ def test_delays_of_slots_add_up_across_the_end_of_the_ring() -> None:
     assert found[:6] == [102, 103, 104, 105, 106, 0]
 
 
+def test_times_with_delays_are_found_by_the_longest_of_them() -> None:
+    memory, within = SeriesMemory(), BOUNDS[LATE]
+    _, tens, coarse = memory.rings
+    for seconds, bin in ((-600, 3), (-300, BINS - 1)):
+        coarse.put((NOW + seconds) // 300, {}, counts(9, bin))
+    for seconds, bin in ((0, 2), (10, 0), (20, 2)):
+        tens.put((NOW + seconds) // 10, {}, counts(1, bin))
+
+    found = memory.delay_slots(LATE, NOW - 600, NOW + 25)
+    assert [(each.since - NOW, each.longest) for each in found] == [
+        *((-300, inf), (-600, within[3])),
+        *((20, within[2]), (0, within[2]), (10, within[0])),
+    ]
+    assert [(each.until - each.since, each.count) for each in found][1:3] == [
+        *((300, 9), (10, 1)),
+    ]
+    (last,) = memory.delay_slots(LATE, NOW + 10, NOW + 20)
+    assert last.since == NOW + 10
+
+
 def test_too_many_delays_keep_their_proportions() -> None:
     ring = a_ring()
     many = [0] * BINS
@@ -147,6 +167,22 @@ def test_a_line_loses_no_peak() -> None:
     assert max(each for each in line.highs if each is not None) == 500
     assert {each for each in line.lows[:-1]} == {0}
     assert line.means[0] == pytest.approx(0.5)
+
+
+def test_a_line_of_a_rate_adds_up_to_what_was_measured_however_long_its_buckets() -> (
+    None
+):
+    memory, start = SeriesMemory(), NOW - 40
+    for second in range(start, NOW):
+        memory.rings[0].put(second, {POLLS: (3, 3)}, {})
+    for ten in range(start // 10, NOW // 10):
+        memory.rings[1].put(ten, {POLLS: (3, 3)}, {})
+    memory.rings[2].put(start // 300, {POLLS: (3, 3)}, {})
+    amounts = [
+        memory.line(POLLS, memory.buckets(NOW - seconds, NOW, 24)).amount
+        for seconds in (600, 20_000)
+    ]
+    assert amounts == [120, 120]
 
 
 def test_where_nothing_fine_is_left_the_coarse_stands_for_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,6 +13,7 @@ from typing import cast
 import pytest
 
 from hub.runtime.metrics import Metrics
+from hub.runtime.series_memory import DelaySlot
 from hub.services.entry_reports import (
     MOST_RANKED,
     MOST_RECORDS,
@@ -306,6 +308,94 @@ async def test_only_the_last_of_many_are_ordered_by_their_delay(scene: Scene) ->
 
     assert (page.examined, page.has_more) == (MOST_RANKED, True)
     assert "early" not in {each.title for each in page.entries}
+
+
+@dataclass
+class FakeTimes:
+    """Times with delays, the longest first."""
+
+    slots: Sequence[DelaySlot]
+
+    def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]:
+        return [*self.slots]
+
+
+def slot(seconds: int, longest: float, count: int = 300) -> DelaySlot:
+    since = int(at(seconds).timestamp())
+    return DelaySlot(since=since, until=since + 10, count=count, longest=longest)
+
+
+async def publish_late(scene: Scene, feed: StoredFeed, when: float, **ago: int) -> None:
+    """Entries that were published so many seconds before."""
+    entries = tuple(
+        an_entry(each, published=at(when - seconds)) for each, seconds in ago.items()
+    )
+    found = fetch(feed, when=at(when), entries=entries, records=(record(*ago),))
+    await scene.storage.log.commit(found)
+
+
+@pytest.mark.parametrize(
+    ("times", "limit", "keys", "others_within"),
+    [
+        pytest.param(
+            [slot(0, inf), slot(40, 60.0), slot(20, 5.0)], 2, "ab", 5.0, id="settled"
+        ),
+        pytest.param(
+            [slot(0, inf), slot(40, 60.0), slot(20, 60.0)], 2, "ab", 60.0, id="one bin"
+        ),
+        pytest.param(
+            [slot(0, inf), slot(40, 60.0), slot(20, 5.0)], 9, "abdc", None, id="all"
+        ),
+    ],
+)
+async def test_of_a_long_time_the_latest_are_found_by_the_times_when_they_came(
+    scene: Scene,
+    times: Sequence[DelaySlot],
+    limit: int,
+    keys: str,
+    others_within: float | None,
+) -> None:
+    feed = await scene.add_feed()
+    await publish_late(scene, feed, 5, a=300)
+    await publish_late(scene, feed, 22, c=2)
+    await publish_late(scene, feed, 45, b=60, d=3)
+
+    service = EntryReportService(scene.storage, times=FakeTimes(times))
+    page = await service.committed(at(0), at(99), limit=limit, order=EntryOrder.DELAY)
+
+    assert "".join(each.title[-1] for each in page.entries) == keys
+    assert page.others_within == others_within
+    assert page.has_more is (others_within is not None)
+
+
+async def test_the_rest_of_a_time_that_is_too_full_may_have_come_as_late(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    many = {f"{number}": 3 for number in range(MOST_RANKED)}
+    await publish_late(scene, feed, 3, a=9)
+    await publish_late(scene, feed, 5, **many)
+
+    times = FakeTimes([slot(0, 15.0, MOST_RANKED + 1)])
+    service = EntryReportService(scene.storage, times=times)
+    page = await service.committed(at(0), at(99), limit=9, order=EntryOrder.DELAY)
+
+    assert (page.examined, page.others_within) == (MOST_RANKED, 15.0)
+
+
+async def test_an_update_is_late_by_its_own_date(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    entry = an_entry("a", published=at(0), updated=at(50))
+    commit = fetch(
+        feed,
+        when=at(60),
+        entries=(entry,),
+        records=(record("a", kind=RecordKind.UPDATED),),
+    )
+    await scene.storage.log.commit(commit)
+
+    found = await committed(scene)
+    assert (found.delay, found.published) == (10, at(0))
 
 
 async def test_the_first_delivery_is_known_exactly_or_from_what_is_stored(

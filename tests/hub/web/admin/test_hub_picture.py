@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hub.services.entry_reports import MOST_RECORDS
+from hub.services.entry_reports import MOST_RANKED, MOST_RECORDS
 from hub.services.hub_series import SeriesRange
 from hub.web.admin.hub_picture import PLOTS, RangePicture, default_range
 from storage.records import RecordKind, SeriesSample
@@ -166,6 +166,30 @@ async def test_a_time_without_entries_says_so(browser: OperatorBrowser) -> None:
     answer = await browser.open("/admin/entries")
     assert "No entry was committed in this time." in text_of(answer)
     assert (await browser.open("/admin/entries?since=soon")).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("delay", "said"),
+    [
+        (50.0, "All others with a believable date came within 1 min of it."),
+        (1e6, "Others may have come as late: choose a shorter time."),
+    ],
+)
+async def test_of_very_many_entries_the_latest_are_told_with_what_is_known_of_others(
+    hub: Hub, browser: OperatorBrowser, delay: float, said: str
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    hub.clock.advance(1)
+    keys = [f"{number}" for number in range(MOST_RANKED + 1)]
+    await scene.publish(feed, *keys, when=hub.clock.now())
+    hub.clock.advance(1)
+    for _ in keys:
+        hub.metrics.publications.observe(delay)
+
+    told = text_of(await browser.open("/admin/entries?since=10min&order=delay"))
+
+    assert f"Of 500 entries of the times with the longest delays. {said}" in told
 
 
 @pytest.mark.parametrize(
