@@ -9,7 +9,7 @@ from typing import Final
 from storage.postgres.connections import Connections
 from storage.postgres.fetch_commits import to_jsonb
 from storage.records import AuditFilter, AuditPage, AuditRecord
-from storage.sqlite.audit import LOOKED_AT, audit_row, read_audit
+from storage.sqlite.audit import audit_row, most_looked_at, read_audit
 from storage.sqlite.columns import from_milliseconds
 
 _COLUMNS: Final = (
@@ -85,6 +85,7 @@ class PostgresAudit:
             "limit": limit + 1,
         }
         by_index = [sql for name, sql in _BY_INDEX if parameters[name] is not None][:1]
+        most = most_looked_at(parameters, limit + 1)
         looked_at = (
             f"SELECT * FROM audit WHERE"
             f" {' AND '.join([*by_index, _all_of(_RANGE, parameters)])}"
@@ -92,7 +93,7 @@ class PostgresAudit:
         )
         rows = await self._connections.all(
             f"SELECT a.id, a.account_id, c.name, {_COLUMNS} FROM"
-            f" ({looked_at} LIMIT {LOOKED_AT}) a JOIN accounts c ON c.id = a.account_id"
+            f" ({looked_at} LIMIT {most}) a JOIN accounts c ON c.id = a.account_id"
             f" WHERE {_all_of(_CONDITIONS, parameters)}"
             " ORDER BY a.at DESC, a.id DESC LIMIT %(limit)s",
             parameters,
@@ -101,7 +102,7 @@ class PostgresAudit:
         if len(rows) > limit:
             return AuditPage(records=found, next=(found[-1].at, found[-1].id))
         last = await self._connections.first(
-            f"SELECT at, id FROM ({looked_at} LIMIT 1 OFFSET {LOOKED_AT - 1}) a",
+            f"SELECT at, id FROM ({looked_at} LIMIT 1 OFFSET {most - 1}) a",
             parameters,
         )
         next = None if last is None else (from_milliseconds(last[0]), int(last[1]))

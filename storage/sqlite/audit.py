@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -84,8 +84,8 @@ class SqliteAudit:
             "before_at": before and to_milliseconds(before[0]),
             "before_id": before and before[1],
             "limit": limit + 1,
-            "looked_at": LOOKED_AT,
         }
+        parameters["looked_at"] = most_looked_at(parameters, limit + 1)
         looked_at = f"SELECT * FROM audit WHERE {_drive(parameters)} {_LATEST}"
         rows = await self._readers.all(
             f"SELECT a.id, a.account_id, c.name, {_COLUMNS} FROM"
@@ -162,6 +162,16 @@ def _given(wanted: AuditFilter) -> dict[str, object]:
         "since": to_milliseconds_or_none(wanted.since),
         "until": to_milliseconds_or_none(wanted.until),
     }
+
+
+def most_looked_at(given: Mapping[str, object], limit: int) -> int:
+    """How many records to look at in order to find so many: just these if an index
+    finds what is wanted, without further conditions."""
+    wanted = {name for name, _ in _CONDITIONS if given[name] is not None}
+    by_index = [name for name, _ in _BY_INDEX if name in wanted][:1]
+    if by_index == ["target_id"]:
+        by_index.append("target")
+    return limit if wanted <= {*by_index} else LOOKED_AT
 
 
 def _drive(given: dict[str, object]) -> str:
