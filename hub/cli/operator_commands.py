@@ -63,6 +63,7 @@ def health(hub: Hub, as_json: bool) -> None:
                 ("feeds", _states(found["feed_states"], "feeds")),
                 ("next poll", _due(backlog["oldest_due"])),
                 ("subscriptions", _states(found["subscription_states"], "subs")),
+                ("over", _over(found["ended_subscriptions"])),
                 ("to deliver", _undelivered(backlog)),
                 ("retrying", _listed(backlog["retrying"], "subscription")),
                 ("given up", _listed(backlog["dead_letters"], "dead letter")),
@@ -135,6 +136,15 @@ _PURPOSES: Final = {
     "free_pages": "free pages",
     "collections": "collections",
 }
+
+
+def _over(ended: dict[str, int]) -> str:
+    """Return how many subscriptions have ended, and the command that lists them."""
+    if not ended["gone"] + ended["ended"]:
+        return ""
+    of_day = f" ({ended['gone_of_day']:,} in the last day)" if ended["gone"] else ""
+    counted = f"{ended['gone']:,} gone{of_day}, {ended['ended']:,} ended otherwise"
+    return f"{counted} (fanfare subs list --state over)"
 
 
 def _states(counts: dict[str, int], group: str) -> str:

@@ -79,7 +79,10 @@ feed_selection_to_edit = _given(
 )
 """The same for a command whose ``--category`` is the category that feeds get."""
 subscription_selection = _given(
-    *_common("ok, failing, slow, paused, gone or ended", "callback or topic"),
+    *_common(
+        "ok, failing, slow, paused, gone, ended or over (gone or ended)",
+        "callback or topic",
+    ),
     click.option("--topic", help="Only those to this topic."),
     click.option("--callback", help="Only those of this callback."),
     click.option(

@@ -153,7 +153,8 @@ def list_subscriptions(
 
     The state is ok, failing (the callback did not answer with a 2xx, and is retried or
     was given up), slow (behind without a failure), paused, or, after its end, gone (the
-    callback answered 410) or ended.
+    callback answered 410) or ended. Those that are over are kept for 30 days, and
+    listed only by --state.
     """
     wanted = selection(**given)
     every = hub.each("/api/subscriptions", "subscriptions", sort=sort, **wanted)

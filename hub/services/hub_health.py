@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import msgspec
 
 import hub
 from hub.core.disk_forecast import DiskForecast
@@ -29,8 +32,11 @@ from storage.records import (
     FeedHealth,
     FeedId,
     PushCount,
+    SubscriptionFilter,
     SubscriptionHealth,
 )
+
+DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,18 @@ class HubFreshness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndedSubscriptions:
+    """Subscriptions that have ended and are still kept, by how they ended.
+
+    ``gone_of_day``: how many callbacks answered 410 in the last day.
+    """
+
+    gone: int
+    ended: int
+    gone_of_day: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     version: str
     started_at: datetime
@@ -57,6 +75,7 @@ class Health:
     conditions: tuple[HubCondition, ...]
     feeds: Mapping[FeedHealth, int]
     subscriptions: Mapping[SubscriptionHealth, int]
+    ended_subscriptions: EndedSubscriptions
     backlog: Backlog
     database: DatabaseStatus
     freshness: HubFreshness
@@ -95,11 +114,23 @@ class HealthService:
             conditions=await self._conditions.look(),
             feeds=await _count_feeds(self._storage),
             subscriptions=await _count_subscriptions(self._storage, backlog),
+            ended_subscriptions=await self._ended_subscriptions(),
             backlog=backlog,
             database=await self._storage.status(),
             freshness=await self._freshness(),
             disk=await self._disk.report(),
             search=await self._search.report(),
+        )
+
+    async def _ended_subscriptions(self) -> EndedSubscriptions:
+        gone = SubscriptionFilter(health=(SubscriptionHealth.GONE,))
+        ended = SubscriptionFilter(health=(SubscriptionHealth.ENDED,))
+        of_day = msgspec.structs.replace(gone, after=self._clock.now() - DAY)
+        count = self._storage.subscription_selections.count
+        return EndedSubscriptions(
+            gone=await count(gone, sys.maxsize),
+            ended=await count(ended, sys.maxsize),
+            gone_of_day=await count(of_day, sys.maxsize),
         )
 
     async def _freshness(self) -> HubFreshness:

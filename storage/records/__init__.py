@@ -215,6 +215,7 @@ from storage.records.series import SeriesSample
 from storage.records.sessions import IDLE_SESSION, LONGEST_SESSION, StoredSession
 from storage.records.stored_runs import StoredRun
 from storage.records.subscriptions import (
+    ENDED_SUBSCRIPTIONS,
     EVERY_TOKEN,
     LISTED_SUBSCRIPTIONS,
     Account,
@@ -248,6 +249,7 @@ __all__ = [
     "BEFORE_ALL",
     "COLD_FIELDS",
     "CONFIRMED_FAILURES",
+    "ENDED_SUBSCRIPTIONS",
     "EVERY_TOKEN",
     "FEED_REMOVED",
     "HOT_FIELDS",

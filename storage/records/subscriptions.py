@@ -40,10 +40,10 @@ class SubscriptionHealth(StrEnum):
     ENDED = "ended"
 
 
+ENDED_SUBSCRIPTIONS = (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
+"""The healths of subscriptions that have ended."""
 LISTED_SUBSCRIPTIONS = tuple(
-    each
-    for each in SubscriptionHealth
-    if each not in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
+    each for each in SubscriptionHealth if each not in ENDED_SUBSCRIPTIONS
 )
 """The healths of subscriptions that have not ended."""
 

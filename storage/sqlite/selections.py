@@ -464,7 +464,8 @@ class SqliteSubscriptionSelections:
         if _is_of_groups(wanted):
             return min(most, await self._count_of_groups(wanted))
         topics = await self._topics(wanted)
-        found, parameters = _found(wanted, SubscriptionSort.ID, None, most, topics)
+        sort = SubscriptionSort.SINCE if _has_times(wanted) else SubscriptionSort.ID
+        found, parameters = _found(wanted, sort, None, most, topics)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM ({found}) LIMIT :limit)", parameters
         )

@@ -140,6 +140,12 @@ def _attention(health: Health) -> Iterator[Attention]:
             what=_counted(slow, "subscription is slow", "subscriptions are slow"),
             path="/admin/subscriptions?state=slow&sort=since",
         )
+    if gone := health.ended_subscriptions.gone_of_day:
+        yield Attention(
+            what=_counted(gone, "callback is gone", "callbacks are gone")
+            + " (410), in the last day",
+            path="/admin/subscriptions?state=gone&within=1d&sort=-since",
+        )
     if dead_letters := health.backlog.dead_letters:
         yield Attention(
             what=_counted(dead_letters, "dead letter", "dead letters")

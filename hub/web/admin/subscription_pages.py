@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
+from hub.housekeeping import ENDED_SUBSCRIPTIONS_KEPT
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
 from hub.services.account_subscriptions import SubscriptionRequest
@@ -33,6 +34,7 @@ from hub.web.admin.page_access import (
 from hub.web.admin.plan_pages import filter_of
 from hub.web.api.selection_input import (
     ATTEMPT_LIST,
+    OVER,
     SUBSCRIPTION_LIST,
     cursor_of,
     place_of,
@@ -69,6 +71,13 @@ from storage.records import (
     Updates,
 )
 
+_STATES: Final = (
+    *((each.value, each.value) for each in LISTED_SUBSCRIPTIONS),
+    (OVER, "over: gone or ended"),
+    (SubscriptionHealth.GONE.value, "gone: its callback answered 410"),
+    (SubscriptionHealth.ENDED.value, "ended otherwise"),
+)
+"""The states that the filter offers, each in words."""
 ROWS: Final = 50
 """Subscriptions on a page, unless another number is requested."""
 SHOWN_ATTEMPTS: Final = 30
@@ -148,7 +157,10 @@ class SubscriptionPages(OperatorPages):
                 for name, value in asked.query_params.items()
                 if name not in ("cursor", "after")
             },
-            states=LISTED_SUBSCRIPTIONS,
+            states=_STATES,
+            over=OVER,
+            leaves_out_over=not selection.state and not selection.failing,
+            days_kept=ENDED_SUBSCRIPTIONS_KEPT.days,
             formats=tuple(Format),
             filter=filter_of(asked),
         )

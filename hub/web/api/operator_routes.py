@@ -84,6 +84,18 @@ class SubscriptionStatesJson(JsonObject):
     paused: int
 
 
+class EndedSubscriptionsJson(JsonObject):
+    """How many subscriptions have ended and are still kept.
+
+    ``gone``: their callbacks answered 410; ``gone_of_day``: in the last day.
+    ``ended``: otherwise.
+    """
+
+    gone: int
+    gone_of_day: int
+    ended: int
+
+
 class DatabaseJson(JsonObject):
     """The database. ``schema``: its version; ``head``: the last position of the log."""
 
@@ -198,6 +210,7 @@ class HealthJson(ReadinessJson):
     uptime: float
     feed_states: FeedStatesJson
     subscription_states: SubscriptionStatesJson
+    ended_subscriptions: EndedSubscriptionsJson
     backlog: BacklogJson
     database: DatabaseJson
     freshness: FreshnessJson
@@ -215,6 +228,7 @@ class HealthJson(ReadinessJson):
             subscription_states=SubscriptionStatesJson(
                 **_by_word(health.subscriptions)
             ),
+            ended_subscriptions=EndedSubscriptionsJson.of(health.ended_subscriptions),
             backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(
                 database, schema=database.version, head=database.log_end

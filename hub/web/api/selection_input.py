@@ -29,6 +29,7 @@ from hub.web.request_input import (
 from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
 from storage.records import (
+    ENDED_SUBSCRIPTIONS,
     AccountId,
     AttemptFilter,
     AttemptRange,
@@ -60,8 +61,11 @@ _STATES_OF_FEEDS: Final[Mapping[str, tuple[FeedHealth, ...]]] = {
     "active": (FeedHealth.OK, FeedHealth.PUSHED, FeedHealth.SLOW, FeedHealth.FAILING),
     "dead": (FeedHealth.GONE,),
 }
+OVER: Final = "over"
+"""The name of all states of subscriptions that have ended."""
 _STATES_OF_SUBSCRIPTIONS: Final[Mapping[str, tuple[SubscriptionHealth, ...]]] = {
-    each.value: (each,) for each in SubscriptionHealth
+    **{each.value: (each,) for each in SubscriptionHealth},
+    OVER: ENDED_SUBSCRIPTIONS,
 }
 
 # --- what is asked for ---

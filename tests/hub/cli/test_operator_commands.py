@@ -38,6 +38,7 @@ def health(**changes: object) -> dict[str, Any]:
         "uptime": 90.0,
         "feed_states": {"ok": 990, "failing": 10, "paused": 0},
         "subscription_states": {"ok": 200, "failing": 0},
+        "ended_subscriptions": {"gone": 2, "gone_of_day": 1, "ended": 1_234},
         "backlog": {**backlog, "oldest_due": None, "oldest_undelivered": None},
         "database": {"location": "/srv/hub.db", "size_bytes": 4096},
         "freshness": freshness_document(undated=3, live_lag=0.2, split_per_second=12.5),
@@ -92,6 +93,8 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert f"feeds          1,000: 990 ok, 10 failing {listed}\n" in result.stdout
     assert "next poll      none is due\n" in result.stdout
     assert "subscriptions  200: all ok\n" in result.stdout
+    over = "2 gone (1 in the last day), 1,234 ended otherwise"
+    assert f"over           {over} (fanfare subs list --state over)\n" in result.stdout
     assert "to deliver     no first delivery waits\n" in result.stdout
     assert "retrying       none\ngiven up       none\n" in result.stdout
     late = (
@@ -105,6 +108,25 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert "free pages 0 B, collections 45 MB" in result.stdout
     assert "disk           80 GB of 252 GB free" in result.stdout
     assert "outlook        At this rate (1.2 GB a day)" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ({"gone": 0, "gone_of_day": 0, "ended": 0}, None),
+        (
+            {"gone": 0, "gone_of_day": 0, "ended": 1},
+            "0 gone, 1 ended otherwise (fanfare subs list --state over)",
+        ),
+    ],
+)
+def test_subscriptions_that_are_over_are_counted_if_there_are_any(
+    fanfare: Fanfare, api: FakeApi, ended: dict[str, int], said: str | None
+) -> None:
+    api.answers["GET /api/health"] = (200, {**health(), "ended_subscriptions": ended})
+    lines = fanfare("health").stdout.splitlines()
+    found = [line for line in lines if line.startswith("over ")]
+    assert found == ([] if said is None else [f"over           {said}"])
 
 
 @pytest.mark.parametrize(

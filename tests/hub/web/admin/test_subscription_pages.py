@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 import httpx2
 import pytest
 
+from hub.core.delivery.delivery_outcome import GONE
 from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
 from protocols.websub.signatures import verify
 from storage.records import (
@@ -67,6 +68,31 @@ async def give_up(hub: Hub, reason: str = "tried too often") -> None:
     attempt = failed(given_up, kept=details(answer=ANSWER))
     await scene.flush(given_up=(dead_letter,), attempts=(attempt,))
     await scene.subscribe_retrying(await scene.add_feed("b"))
+
+
+async def take_gone(hub: Hub, feed: StoredFeed, hours: int = 0) -> None:
+    """The callback took the first entry, and answered 410 to a second one, so long
+    ago."""
+    scene, now = Scene(hub.storage), hub.clock.now() - timedelta(hours=hours)
+    await scene.deliver(now)
+    position = await scene.publish(feed, "The last", when=now)
+    refused = Attempt(
+        subscription_id=SubscriptionId(1),
+        position=position,
+        at=now,
+        status=410,
+        milliseconds=4,
+        error=GONE,
+    )
+    ended = ((SubscriptionId(1), GONE),)
+    await scene.flush(when=now, attempts=(refused,), ended=ended)
+
+
+def counted_over(overview: httpx2.Response) -> list[str]:
+    """How many subscriptions are not over, are gone, and have ended."""
+    table = "//section[@aria-labelledby='subscriptions']//tfoot"
+    cells = read(overview).xpath(f"{table}//td")
+    return [each.text_content() for each in cells]
 
 
 async def press(
@@ -151,6 +177,36 @@ async def test_the_list_is_filtered_and_paged_by_links(
     assert len(found) == len(set(found)) == 5
     none = await browser.open("/admin/subscriptions?account=operator")
     assert "No subscription is like that." in text_of(none)
+
+
+async def test_those_that_are_over_are_found_beside_the_others(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    await take_gone(hub, feed)
+    overview = await browser.open("/admin")
+    assert counted_over(overview) == ["0", "1", "0"]
+    [link] = read(overview).xpath("//ul[@class='attention']//a")
+    assert link.text_content() == "1 callback is gone (410), in the last day"
+    [row] = rows(await browser.open(link.get("href")))
+    assert (row[0], row[1]) == (HOOK, f"gone for 0 s {GONE}")
+    none = await browser.open("/admin/subscriptions?search=you.example&sort=-id")
+    assert "Those that are over are left out: look among these" in text_of(none)
+    [link] = read(none).xpath("//a[. = 'look among these']/@href")
+    over = await browser.open(link)
+    assert [row[0] for row in rows(over)] == [HOOK]
+    [chosen] = read(over).xpath("//select[@name='state']/option[@selected]/@value")
+    assert chosen == "over"
+    ended = await browser.open(f"{link}&state=ended".replace("state=over&", ""))
+    assert "left out" not in text_of(ended)
+
+
+async def test_a_callback_that_is_gone_for_longer_than_a_day_asks_for_no_attention(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    await take_gone(hub, feed, hours=25)
+    overview = await browser.open("/admin")
+    assert "is gone (410)" not in text_of(overview)
+    assert counted_over(overview) == ["0", "1", "0"]
 
 
 async def test_a_subscription_is_paused_resumed_and_ended_by_forms(

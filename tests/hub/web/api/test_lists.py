@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from hub.core.delivery.delivery_outcome import GONE
 from storage.records import FeedHealth, FeedId, FeedState, Polling, RetryOpened
 from tests.support.services import Hub
 from tests.support.storage_scene import Scene, fetch, outcome_of
@@ -175,6 +176,26 @@ async def test_subscriptions_that_fail_are_listed_and_counted(
     assert 'fanfare_subscription_states{state="failing"} 1' in metrics
     assert 'fanfare_subscription_states{state="ok"} 1' in metrics
     assert 'fanfare_feed_states{state="ok"} 1' in metrics
+
+
+async def test_subscriptions_that_are_over_are_listed_and_counted(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene, now = Scene(hub.storage), hub.clock.now()
+    feed = await scene.add_feed()
+    names = ("early", "late", "ended", "well")
+    early, late, ended, _ = [await scene.subscribe(feed, name) for name in names]
+    await scene.flush(when=now - DAY, ended=((early.id, GONE),))
+    await scene.flush(when=now, ended=((late.id, GONE),))
+    await hub.storage.subscriptions.end(ended.id, "by hand", now, tell=True)
+
+    over = await get(client, "/api/subscriptions?state=over")
+    assert [each["id"] for each in over["subscriptions"]] == [early.id, late.id, 3]
+    assert over["total"] == 3
+    lately = await get(client, "/api/subscriptions?state=gone&within=1d")
+    assert [each["id"] for each in lately["subscriptions"]] == [late.id]
+    health = await get(client, "/api/health")
+    assert health["ended_subscriptions"] == {"gone": 2, "gone_of_day": 1, "ended": 1}
 
 
 async def test_an_account_lists_its_own_only(
