@@ -274,6 +274,8 @@ def entries(
             [_entry(each) for each in found],
         )
     more = "; there are more" if cursor else ""
+    if reached := page.get("reached"):
+        more = f"; looked as far as {_moment(reached)}, others may match"
     if page["examined"] is not None:
         more = f" of {page['examined']} of that time{_others(page)}"
     say(f"{plural(len(found), 'entry', 'entries')}{more}", err=True)

@@ -193,7 +193,8 @@ class CommittedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedPage:
-    """A page of committed entries. ``next`` None: this is the last page.
+    """A page of committed entries. ``next`` None: this is the last page. ``reached``:
+    when what was looked at last for words was committed; None: all was.
 
     By delay there is one page: the first of those that are wanted among ``examined``
     entries. ``has_more``: there may be entries that were not looked at. Then
@@ -204,6 +205,7 @@ class CommittedPage:
 
     entries: tuple[CommittedEntry, ...]
     next: EntryCursor | None
+    reached: datetime | None = None
     examined: int | None = None
     has_more: bool = False
     others_within: float | None = None
@@ -253,14 +255,20 @@ class EntryReportService:
             if order is EntryOrder.EARLIEST
             else self._notified_backwards
         )
-        found = list[_NotifiedEntry]()
+        found, reached = list[_NotifiedEntry](), None
         for _ in range(SEARCHED_PARTS if wanted.words else 1):
             room = limit - len(found)
             told, cursor = await tell(since, until, room, cursor, wanted.feed_id)
+            if told and wanted.words:
+                reached = told[-1][0].at
             found += await self._matching(told, wanted)
             if cursor is None or len(found) >= limit:
                 break
-        return CommittedPage(entries=await self._described(found), next=cursor)
+        return CommittedPage(
+            entries=await self._described(found),
+            next=cursor,
+            reached=reached if cursor else None,
+        )
 
     async def _by_delay(
         self, since: datetime, until: datetime, limit: int, wanted: CommittedFilter

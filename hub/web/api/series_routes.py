@@ -151,7 +151,7 @@ class CommittedEntryJson(JsonObject):
 
 class CommittedEntriesJson(JsonObject):
     """A page of entries. ``next``: the ``cursor`` of the next page, null after the
-    last.
+    last. ``reached``: to when was looked for the words of `search`; null: to the end.
 
     ``examined``: in the order of their delay, these are of so many; ``has_more``: there
     are others, which were committed ``others_within`` so many seconds after their
@@ -160,6 +160,7 @@ class CommittedEntriesJson(JsonObject):
 
     entries: list[CommittedEntryJson]
     next: str | None
+    reached: Time | None
     examined: int | None
     has_more: bool
     others_within: float | None
@@ -300,6 +301,7 @@ class SeriesRoutes(Routes):
             CommittedEntriesJson(
                 entries=[CommittedEntryJson.of_entry(each) for each in page.entries],
                 next=entry_cursor_text(page.next),
+                reached=page.reached,
                 examined=page.examined,
                 has_more=page.has_more,
                 others_within=page.others_within,

@@ -129,6 +129,11 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
     assert asked(api)[-1] == "/api/entries?order=latest&limit=1&cursor=9-1"
     wanted = "--feed", "7", "--search", "big news"
     assert "there are more" in fanfare("entries", *wanted, "--limit", "1").stderr
+    page = {"entries": [ENTRY], "next": "9-1", "examined": None, "reached": SINCE}
+    api.answers["GET /api/entries"] = (200, page)
+    reach = "; looked as far as 2026-06-02 12:00:00Z, others may match"
+    told = fanfare("entries", *wanted, "--limit", "1").stderr
+    assert told == f"1 entry{reach}\n"
     assert asked(api)[-1] == "/api/entries?feed=7&search=big+news&limit=1"
 
 

@@ -211,6 +211,26 @@ async def test_deliveries_are_read_only_of_what_is_shown(
     assert len(deliveries.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("order", "reached"), [(EntryOrder.EARLIEST, 1), (EntryOrder.LATEST, 2)]
+)
+async def test_a_page_of_words_says_how_far_was_looked_until_all_was(
+    scene: Scene, order: EntryOrder, reached: float
+) -> None:
+    feed = await scene.add_feed()
+    for number in range(4):
+        title = f"{'wanted' if number in (1, 2) else 'other'} {number}"
+        await scene.publish(feed, title, when=at(number))
+    service = EntryReportService(scene.storage)
+    wanted = CommittedFilter(words=("wanted",))
+    first = await service.committed(at(0), at(9), limit=1, order=order, wanted=wanted)
+    assert first.reached == at(reached)
+    plain = await service.committed(at(0), at(9), limit=1, order=order)
+    assert (plain.reached, plain.next is None) == (None, False)
+    last = await service.committed(at(0), at(9), limit=9, order=order, wanted=wanted)
+    assert (len(last.entries), last.next, last.reached) == (2, None, None)
+
+
 async def test_what_was_given_up_of_an_entry_is_found_behind_older_dead_letters(
     scene: Scene,
 ) -> None:

@@ -248,3 +248,22 @@ async def test_entries_are_listed_by_how_late_they_were(
         answer = await browser.open(f"/admin/entries?{odd}")
         assert answer.status_code == 422
         assert said in text_of(answer)
+
+
+async def test_a_page_of_words_says_how_far_was_looked(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed = await hub.storage.feeds.get(await add_feed(browser))
+    assert feed is not None
+    hub.clock.advance(1)
+    titles = [f"news {number}" for number in range(51)]
+    entries = tuple(an_entry(each, title=each) for each in titles)
+    now = hub.clock.now()
+    commit = fetch(feed, when=now, entries=entries, records=(record(*titles),))
+    await hub.storage.log.commit(commit)
+    hub.clock.advance(1)
+    said = f"Looked for these words back to {now:%Y-%m-%d %H:%M:%S} UTC;"
+    first = await browser.open("/admin/entries?since=10min&search=news")
+    assert said in text_of(first)
+    (more,) = read(first).xpath("//p[@class='pages']/a[@rel='next']/@href")
+    assert "Looked for these words" not in text_of(await browser.open(more))
