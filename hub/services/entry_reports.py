@@ -21,6 +21,7 @@ from storage.contract import LogStore, Storage
 from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
+    ENDED_SUBSCRIPTIONS,
     Attempt,
     AttemptRange,
     DeadLetter,
@@ -73,9 +74,10 @@ class EntryDelivery:
 class EntryReport:
     """An entry. ``records``: those that tell of it, the earliest first. ``poll``: the
     one that saw it. They are empty or None if the log or the history no longer has
-    them. ``deliveries``: those to the first subscribers of the feed; ``given_up``: what
-    these are not sent any more, unless somebody has it sent again; ``waiting``: those
-    that are retried and still lack the last of the records."""
+    them. ``deliveries``: those to the first subscribers of the feed, and to the latest
+    whose subscriptions are over; ``given_up``: what these are not sent any more, unless
+    somebody has it sent again; ``waiting``: those that are retried and still lack the
+    last of the records."""
 
     feed: StoredFeed
     id: EntryId
@@ -88,6 +90,7 @@ class EntryReport:
     given_up: tuple[DeadLetter, ...]
     waiting: tuple[RetryingSubscription, ...]
     has_more_subscribers: bool
+    has_more_ended: bool
 
     @property
     def published(self) -> datetime | None:
@@ -457,14 +460,14 @@ class EntryReportService:
         feed = await existing_feed(self._storage.feeds, feed_id)
         entry = unpack(stored.body, Entry)
         records = await records_of(self._storage.log, feed_id, entry_id)
-        subscribers = await self._storage.subscription_selections.page(
-            SubscriptionFilter(feed_id=feed_id),
-            SubscriptionSort.ID,
-            after=None,
-            limit=SHOWN_SUBSCRIBERS,
-            has_total=False,
+        present, has_more = await self._subscribers(
+            SubscriptionFilter(feed_id=feed_id), SubscriptionSort.ID
         )
-        subscriptions = [each.subscription for each in subscribers.subscriptions]
+        ended, has_more_ended = await self._subscribers(
+            SubscriptionFilter(feed_id=feed_id, health=ENDED_SUBSCRIPTIONS),
+            SubscriptionSort.LAST_ID,
+        )
+        subscriptions = [*present, *ended]
         return EntryReport(
             feed=feed,
             id=entry_id,
@@ -475,9 +478,20 @@ class EntryReportService:
             poll=await self._poll(feed_id, records),
             deliveries=tuple(await self._deliveries(records, subscriptions)),
             given_up=tuple(await self._given_up(records, subscriptions)),
-            waiting=tuple(await self._waiting(records, subscriptions)),
-            has_more_subscribers=subscribers.next is not None,
+            waiting=tuple(await self._waiting(records, present)),
+            has_more_subscribers=has_more,
+            has_more_ended=has_more_ended,
         )
+
+    async def _subscribers(
+        self, wanted: SubscriptionFilter, sort: SubscriptionSort
+    ) -> tuple[list[Subscription], bool]:
+        """The first of the wanted subscriptions, and whether there may be more."""
+        page = await self._storage.subscription_selections.page(
+            wanted, sort, after=None, limit=SHOWN_SUBSCRIBERS, has_total=False
+        )
+        subscriptions = [each.subscription for each in page.subscriptions]
+        return subscriptions, page.next is not None
 
     async def _poll(self, feed_id: FeedId, records: Sequence[Record]) -> Poll | None:
         """The poll that brought the first of the records; None if it is not known."""

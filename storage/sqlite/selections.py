@@ -13,6 +13,7 @@ from typing import Final
 
 from protocols.urls import normal_url
 from storage.records import (
+    ENDED_SUBSCRIPTIONS,
     LISTED_HEALTH,
     LISTED_SUBSCRIPTIONS,
     FeedCount,
@@ -396,7 +397,7 @@ class SqliteSubscriptionSelections:
     ) -> tuple[list[Row], ListPlace | None]:
         """Ids and keys of a page, and where it ends."""
         topics = await self._topics(wanted)
-        query = _subscription_query(wanted, sort, after, limit, topics)
+        query = subscription_query(wanted, sort, after, limit, topics)
         rows = await self._readers.all(*query)
         return rows, _place(sort, rows[-1]) if len(rows) == limit else None
 
@@ -538,7 +539,7 @@ def _place(sort: SubscriptionSort, row: Row) -> ListPlace:
     return ListPlace(id, from_milliseconds(key) if is_time else None)
 
 
-def _subscription_query(
+def subscription_query(
     wanted: SubscriptionFilter,
     sort: SubscriptionSort,
     after: ListPlace | None,
@@ -638,12 +639,11 @@ def _groups_of_health(
 
 def _states_of(among: Collection[SubscriptionHealth]) -> Iterator[SubscriptionState]:
     """The states that subscriptions of these healths have."""
-    over = {SubscriptionHealth.GONE, SubscriptionHealth.ENDED}
     if SubscriptionHealth.PENDING in among:
         yield SubscriptionState.PENDING
-    if set(among) - {SubscriptionHealth.PENDING}:
+    if set(among) - {SubscriptionHealth.PENDING, *ENDED_SUBSCRIPTIONS}:
         yield SubscriptionState.ACTIVE
-    if not over.isdisjoint(among):
+    if not set(among).isdisjoint(ENDED_SUBSCRIPTIONS):
         yield from (SubscriptionState.ENDING, SubscriptionState.ENDED)
 
 

@@ -9,16 +9,20 @@ from contextlib import closing
 import pytest
 
 from storage.records import (
+    ENDED_SUBSCRIPTIONS,
     AccountId,
     FeedFilter,
     FeedHealth,
+    FeedId,
     FeedSort,
     ListPlace,
+    SubscriptionFilter,
     SubscriptionId,
+    SubscriptionSort,
 )
 from storage.sqlite.feed_access import OF_RESOURCE, may_read, resource_keys
 from storage.sqlite.schema import run_pending
-from storage.sqlite.selections import feed_query
+from storage.sqlite.selections import feed_query, subscription_query
 from storage.sqlite.subscriptions import page_query
 
 
@@ -66,3 +70,15 @@ def test_feeds_in_the_order_of_subscribers_are_read_from_an_index(
     for behind in (" AND subscribers=? AND rowid<?)", " AND subscribers<?)"):
         assert of_index + behind in told
     assert "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)" in told
+
+
+def test_ended_subscriptions_of_a_feed_are_not_looked_for_among_active_ones() -> None:
+    wanted = SubscriptionFilter(feed_id=FeedId(1), health=ENDED_SUBSCRIPTIONS)
+    query = subscription_query(wanted, SubscriptionSort.LAST_ID, None, 10, [])
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        run_pending(connection)
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {query[0]}", query[1])
+        told = [text for *_, text in rows.fetchall() if "subscriptions" in text]
+
+    of_feed = "SEARCH subscriptions USING INDEX subscriptions_by_feed"
+    assert told == [f"{of_feed} (feed_id=? AND state=?)"] * 2

@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from hub.core.delivery.delivery_outcome import GONE
+from hub.services.entry_reports import SHOWN_SUBSCRIBERS
 from protocols.model import Link, Text
 from storage.records import (
     Attempt,
@@ -29,7 +31,7 @@ from tests.support.operator_browser import (
     text_of,
 )
 from tests.support.services import Hub
-from tests.support.storage_scene import Scene, fetch, record
+from tests.support.storage_scene import Scene, fetch, outcome_of, record
 
 TOPIC = "https://example.org/feed"
 CALLBACK = "https://you.example/hook"
@@ -127,6 +129,53 @@ async def test_what_was_given_up_and_sent_again_is_told_in_the_order_of_time(
     ]
     assert "tried too often" in told[2][3]
     assert "a dead letter, sent again as asked" in told[3][3]
+
+
+async def test_requests_to_callbacks_that_are_gone_since_are_told_as_well(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id, scene = await add_feed(browser), Scene(hub.storage)
+    feed = await hub.storage.feeds.get(feed_id)
+    assert feed is not None
+    took, refused = [await scene.subscribe(feed, name) for name in ("took", "refused")]
+    path, now = await commit(hub, feed_id), hub.clock.now()
+    (chunk,) = await scene.claim(now)
+    failed = Attempt(
+        subscription_id=refused.id,
+        position=chunk.record.position,
+        at=now + timedelta(seconds=1),
+        status=410,
+        milliseconds=4,
+        error=GONE,
+    )
+    outcomes = tuple(
+        outcome_of(chunk, index, 410 if member.id == refused.id else 200)
+        for index, member in chunk.pending
+    )
+    gone = tuple((each.id, GONE) for each in (took, refused))
+    await scene.flush(when=now, outcomes=outcomes, attempts=(failed,), ended=gone)
+
+    answer = await browser.open(path)
+
+    told = rows(answer)[3:]
+    assert [row[0] for row in told] == ["Delivered", "Not delivered"]
+    assert told[0][3].startswith(f"to {took.callback} over since : answered 200")
+    assert told[1][3].startswith(f"to {refused.callback} over since : {GONE}")
+    assert "all that are over" not in text_of(answer)
+
+
+async def test_a_page_that_leaves_out_ended_subscribers_says_so(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id, scene = await add_feed(browser), Scene(hub.storage)
+    feed = await hub.storage.feeds.get(feed_id)
+    assert feed is not None
+    path = await commit(hub, feed_id)
+    for number in range(SHOWN_SUBSCRIBERS):
+        made = await scene.subscribe(feed, f"s{number}")
+        await scene.flush(ended=((made.id, GONE),))
+    [link] = read(await browser.open(path)).xpath("//a[. = 'all that are over']/@href")
+    assert len(rows(await browser.open(link))) == SHOWN_SUBSCRIBERS
 
 
 async def test_its_deliveries_are_found_by_its_record_and_who_waits_is_named(
