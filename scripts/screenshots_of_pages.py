@@ -159,7 +159,7 @@ async def _pause(page: Page, link: str, seconds: float) -> None:
     await page.locator(_FIRST_ROW).first.click()
     await page.get_by_role("button", name="Pause", exact=True).click()
     await asyncio.sleep(seconds)
-    await page.get_by_role("button", name="Poll it again").click()
+    await page.get_by_role("button", name="Resume").click()
 
 
 async def _take(page: Page, link: str, picture: Picture, directory: Path) -> bool:

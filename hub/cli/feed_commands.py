@@ -548,7 +548,7 @@ def fetch(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -
 @json_option(EACH_OR_PLAN)
 @speaks_to_hub
 def pause(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -> None:
-    """Stop polling feeds, named or matching a filter, until they are resumed."""
+    """Pause feeds, named or matching a filter: none is polled until it is resumed."""
     _switch(hub, feeds, "pause", given, as_json=as_json)
 
 

@@ -81,7 +81,8 @@ def health(hub: Hub, as_json: bool) -> None:
     for each in found["conditions"]:
         mark = "not ready" if each["error"] else "warning"
         say(f"{mark}: {printable(each['what'])}", err=True)
-        say(f"  since {moment(each['since'])}", err=True)
+        over = ", and over by now" if each.get("over") else ""
+        say(f"  since {moment(each['since'])}{over}", err=True)
         if each["advice"]:
             say(f"  what to do: {printable(each['advice'])}", err=True)
     if not found["ready"]:
@@ -254,7 +255,7 @@ def list_deliveries(
         say("no retrying subscriptions and no dead letters")
     if found["retrying"]:
         print_table(
-            ("SUBSCRIPTION", "TRIES", "NEXT TRY", "LAST ERROR", "CALLBACK"),
+            ("SUBSCRIPTION", "COUNTED", "NEXT TRY", "LAST ERROR", "CALLBACK"),
             [
                 (
                     each["subscription"],
@@ -265,6 +266,11 @@ def list_deliveries(
                 )
                 for each in found["retrying"]
             ],
+        )
+        say(
+            "counted: failures by the schedule; a try ahead of it, because of a new"
+            " record, does not count",
+            err=True,
         )
     if found["dead_letters"]:
         print_table(
@@ -331,7 +337,7 @@ def list_sent(
 def slowest(hub: Hub, as_json: bool, limit: int) -> None:
     """List the callbacks that take longest to answer, by their last 16 requests.
 
-    Callbacks that have answered each request within 100 ms are left out.
+    Callbacks that have answered each of these within 100 ms are left out.
     """
     found = hub.get("/api/deliveries/slowest", limit=limit)
     if as_json:
@@ -340,7 +346,7 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
     since = found.get("since")
     known = f"since {moment(since)}" if since else "of the last 7 days"
     if not found["callbacks"]:
-        say(f"no request {known} took more than 100 ms")
+        say(f"no callback took 100 ms for any of its last 16 requests {known}")
         return
     print_table(
         ("SUBSCRIPTION", "MEDIAN MS", "SLOWEST MS", "REQUESTS", "FAILED", "CALLBACK"),

@@ -100,6 +100,11 @@ def list_tokens(
         for each in found
     ]
     print_table(("ID", "ACCOUNT", "SCOPES", "LAST USED", "STATE", "LABEL"), rows)
+    say(
+        "not listed: the admin token of the settings, which may do everything; whether"
+        " anybody may subscribe without a token is FANFARE_OPEN_HUB (fanfare settings)",
+        err=True,
+    )
 
 
 @tokens.command()

@@ -105,7 +105,10 @@ def next_try(late: Mapping[str, Any]) -> str:
     """Return in words when a retrying subscription is tried again."""
     if late["under_way"]:
         return "being tried"
-    return "when it is resumed" if late["paused"] else moment(late["next_try"])
+    if late["paused"]:
+        return "when it is resumed"
+    sooner = ", or with the next record" if late["attempts"] else ""
+    return f"{moment(late['next_try'])}{sooner}"
 
 
 def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:

@@ -98,7 +98,8 @@ class CallbackDurations:
             self._recent.pop(each, None)
 
     def slowest(self, limit: int) -> list[CallbackDuration]:
-        """Those whose requests typically take longest, by their median."""
+        """Those whose requests typically take longest, by their median, without those
+        that were noticed once and have been fast in all that are remembered."""
         found = [
             CallbackDuration(
                 subscription_id=id,
@@ -109,6 +110,7 @@ class CallbackDurations:
                 last=datetime.fromtimestamp(each.last, UTC),
             )
             for id, each in self._recent.items()
+            if max(each.taken)[0] >= NOTICED_MILLISECONDS
         ]
         found.sort(key=lambda each: each.median_milliseconds, reverse=True)
         return found[:limit]

@@ -55,12 +55,13 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubCondition:
     """A condition: ``what`` is wrong and what to do, one sentence each; ``advice`` "":
-    nothing can be done."""
+    nothing can be done. ``is_over``: what was wrong is not any more, but was lately."""
 
     what: str
     since: datetime
     advice: str
     is_error: bool
+    is_over: bool = False
 
 
 Tell: TypeAlias = Callable[[Mapping[str, HubCondition]], Awaitable[bool]]
@@ -78,6 +79,7 @@ class _Finding:
     what: str
     advice: str = ""
     is_error: bool = False
+    is_over: bool = False
     since: datetime | None = None  # None: since it was noticed
 
 
@@ -105,7 +107,8 @@ class HubConditions:
         self._checked: float | None = None
         self._write_error = ""
         self._fault_count = 0
-        self._last_fault: datetime | None = None
+        self._former_faults = 0  # those before the first of `_faults`
+        self._faults: tuple[datetime, datetime] | None = None  # the first and the last
         self._counted: tuple[_Finding, ...] = ()
         self._free = LEAST_FREE_BYTES  # free bytes, at the last look
         self._stopping = False
@@ -212,8 +215,7 @@ class HubConditions:
     def _note(self) -> tuple[HubCondition, ...]:
         """The conditions that hold, and since when; logs those that begin or end."""
         now, before = self._clock.now(), self._known
-        if (count := self._storage.write_faults().count) != self._fault_count:
-            self._fault_count, self._last_fault = count, now
+        self._note_faults(now)
         self._known = {
             each.key: HubCondition(
                 what=each.what,
@@ -222,6 +224,7 @@ class HubConditions:
                 else each.since or now,
                 advice=each.advice,
                 is_error=each.is_error,
+                is_over=each.is_over,
             )
             for each in self._findings()
         }
@@ -234,6 +237,17 @@ class HubConditions:
                 log.info(f"resolved: {over.what}", kind="condition")
         return tuple(self._known.values())
 
+    def _note_faults(self, now: datetime) -> None:
+        """Note writes that failed: those with less than `FAULT_TOLD` between them are
+        told of together."""
+        if self._faults and now - self._faults[1] >= FAULT_TOLD:
+            self._faults = None
+        if (count := self._storage.write_faults().count) != self._fault_count:
+            if self._faults is None:
+                self._former_faults = self._fault_count
+            self._faults = (self._faults[0] if self._faults else now, now)
+            self._fault_count = count
+
     def _findings(self) -> Iterator[_Finding]:
         """The conditions that hold, errors first."""
         if self._stopping:
@@ -245,11 +259,16 @@ class HubConditions:
                 advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
                 is_error=True,
             )
-        elif (last := self._last_fault) and self._clock.now() - last < FAULT_TOLD:
+        elif self._faults:
+            failed = _said_faults(
+                self._fault_count - self._former_faults, *self._faults
+            )
             yield _Finding(
                 key="failed_writes",
-                what=f"writes failed, the last at {last:%Y-%m-%d %H:%M:%S}Z:"
-                f" {self._storage.write_faults().last}",
+                what=f"{failed}: {self._storage.write_faults().last}; that is over,"
+                " writes succeed again",
+                since=self._faults[0],
+                is_over=True,
                 advice="check the disk of the database"
                 if self._disk.holds_database
                 else "check the server of the database",
@@ -313,6 +332,13 @@ def _many_failing(
     if failing >= LEAST_FAILING and failing > total / 2:
         text = f"{failing:,} of {total:,} {what} are failing"
         yield _Finding(key=what, what=text, advice=advice)
+
+
+def _said_faults(count: int, first: datetime, last: datetime) -> str:
+    latest = f"{last:%Y-%m-%d %H:%M:%S}Z"
+    if count == 1:
+        return f"a write failed at {latest}"
+    return f"{count:,} writes failed, from {first:%Y-%m-%d %H:%M:%S}Z until {latest}"
 
 
 def _sentence(condition: HubCondition) -> str:

@@ -42,18 +42,25 @@ class AliveJson(JsonObject):
 class HubConditionJson(JsonObject):
     """What is wrong, since when, and what to do about it, as far as that is known.
 
-    An ``error`` keeps the hub from working; any other condition is a warning.
+    An ``error`` keeps the hub from working; any other condition is a warning. ``over``:
+    it was so lately, and is not any more.
     """
 
     what: str
     since: Time
     advice: str
     error: bool
+    over: bool
     trouble: Annotated[bool, former_name("error")]
 
     @classmethod
     def of_condition(cls, condition: HubCondition) -> Self:
-        return cls.of(condition, error=condition.is_error, trouble=condition.is_error)
+        return cls.of(
+            condition,
+            error=condition.is_error,
+            over=condition.is_over,
+            trouble=condition.is_error,
+        )
 
 
 class ReadinessJson(JsonObject):

@@ -81,6 +81,7 @@ VIEWER_KEY: Final = "fanfare.viewer"
 """The key in a request's scope of the viewer of a page that requires a session."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")
 _LITERAL: Final = re.compile(r"`{1,2}([^`]+)`{1,2}")
+_BREAKS: Final = re.compile(r"(?<=[/_])(?![/_]|$)")
 _SECRET: Final = re.compile("secret|password|token|headers")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _ICON: Final = "favicon.svg"
@@ -185,6 +186,13 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
+def breakable(text: str) -> Markup:
+    """A text without blanks, such as a URL, that a line may end in after each slash and
+    underscore; what is copied is the text alone."""
+    parts = _BREAKS.split(text)
+    return Markup("<wbr>").join(parts)
+
+
 def with_literals(text: str) -> list[str]:
     """Text and code in turns; code stands between grave accents."""
     return _LITERAL.split(text)
@@ -221,6 +229,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters.update(
+        breakable=breakable,
         bytes=byte_size,
         duration=span_text,
         host=host_of,

@@ -306,7 +306,7 @@ async def test_a_form_that_came_later_is_accepted(
     feed_id, _ = await browsed.stage.add_feed()
     await open_moving(tab, f"/admin/feeds/{feed_id}")
     await browsed.stage.api.request("POST", f"/api/feeds/{feed_id}/pause")
-    await tab.page.get_by_role("button", name="Poll it again").click()
+    await tab.page.get_by_role("button", name="Resume").click()
     assert "polled again" in await tab.page.get_by_role("status").first.inner_text()
 
 

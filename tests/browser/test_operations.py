@@ -90,9 +90,11 @@ async def test_a_feed_is_added_changed_paused_polled_again_and_removed(
     await button(tab, "Add").click()
     assert await told(tab) == "The feed was added."
     await button(tab, "Pause").first.click()
-    assert await told(tab) == "The feed is no longer polled."
-    await button(tab, "Poll it again").click()
-    assert await told(tab) == "The feed is polled again."
+    assert (
+        await told(tab) == "The feed is paused: it is not polled until it is resumed."
+    )
+    await button(tab, "Resume").click()
+    assert await told(tab) == "The feed is resumed: it is polled again."
     await button(tab, "Fetch now").click()
     assert await told(tab) == "The feed was fetched."
     await unfold(page, "Edit the feed")
@@ -145,6 +147,8 @@ async def test_the_week_is_shown_in_the_viewer_s_zone(
     place = await cell.get_attribute("x"), await cell.get_attribute("y")
     assert place == (f"{40 + 5 * 24}", "23")  # Tuesday at five
     assert await tab.page.get_by_text("Hours in your zone").count() == 1
+    zone = tab.page.get_by_text("Times are in your zone, UTC+9")
+    assert "GMT+9" in (await zone.get_attribute("title") or "")
     assert tab.complaints == []
     await context.close()
 
@@ -391,3 +395,13 @@ async def test_a_run_is_made_edited_sent_again_and_forgotten(tab: Tab) -> None:
     assert page.url == permalink
     await button(tab, "Forget this run").click()
     assert page.url.endswith("/admin/playground")
+
+
+@pytest.mark.parametrize("width", [1152, 1280, 1366])
+async def test_the_menu_is_one_line_where_there_is_room(tab: Tab, width: int) -> None:
+    await tab.page.set_viewport_size({"width": width, "height": 900})
+    await tab.open("/admin")
+    places = await tab.page.locator(".menu a").evaluate_all(
+        "links => links.map((link) => link.getBoundingClientRect().top)"
+    )
+    assert len(set(places)) == 1

@@ -49,7 +49,10 @@ class OperatorBrowser:
 
 
 def read(answer: httpx2.Response) -> lxml.html.HtmlElement:
-    return lxml.html.fromstring(answer.text)
+    """The page, without places where a line may end: they would part its texts."""
+    page = lxml.html.fromstring(answer.text)
+    lxml.etree.strip_tags(page, "wbr")
+    return page
 
 
 def text_of(answer: httpx2.Response) -> str:

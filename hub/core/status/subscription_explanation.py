@@ -32,7 +32,7 @@ class SubscriptionFacts:
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
-    """What is being done, and when: ``3 tries failed; the next is at …``."""
+    """What is being done, and when: ``3 tries by the schedule failed; …``."""
     match facts.health:
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
             return "it has ended: nothing is sent"
@@ -82,7 +82,11 @@ def _still_under_way(facts: SubscriptionFacts) -> str:
 def _catching_up(
     subscription: Subscription, late: RetryingSubscription, now: datetime
 ) -> str:
-    tries = f"{late.attempts} tries" if late.attempts > 1 else "1 try"
+    tries = (
+        f"{late.attempts} tries by the schedule"
+        if late.attempts > 1
+        else "1 try by the schedule"
+    )
     failed = f"{tries} failed; " if late.attempts else ""
     if late.lease_id:
         return f"{failed}a request is under way"
@@ -90,7 +94,7 @@ def _catching_up(
     if late.attempts and not subscription.exhausted:
         last = (
             f"; it is given up after {FAILURES_ALLOWED + 1} such failures in a row."
-            " A new record is tried sooner, which does not count"
+            " A new record is tried sooner, which does not count, but is listed, too"
         )
     return f"{failed}the next try is {_moment(late.next_try, now)}{last}"
 

@@ -296,7 +296,7 @@ class FeedPages(OperatorPages):
         method="POST",
         path="/admin/feeds/{id}/pause",
         id="pause_feed_of_page",
-        summary="Stop polling a feed",
+        summary="Pause a feed: it is not polled until it is resumed",
         answers={303: None},
         problems=(403, 404, 409, 429, 503),
     )
@@ -309,7 +309,7 @@ class FeedPages(OperatorPages):
         method="POST",
         path="/admin/feeds/{id}/resume",
         id="resume_feed_of_page",
-        summary="Poll a feed again",
+        summary="Resume a feed: it is polled again",
         answers={303: None},
         problems=(403, 404, 409, 429, 503),
     )
@@ -320,7 +320,7 @@ class FeedPages(OperatorPages):
 
 
 _FETCH: Final = ("fetch", "Fetch now")
-_STOPPED: Final = (_FETCH, ("resume", "Poll it again"))
+_STOPPED: Final = (_FETCH, ("resume", "Resume"))
 _ACTIONS: Final[Mapping[FeedState, tuple[tuple[str, str], ...]]] = {
     FeedState.ACTIVE: (_FETCH, ("pause", "Pause")),
     FeedState.REMOVED: (),
@@ -337,11 +337,11 @@ _DONE: Final[Mapping[str, str]] = {
     "fetched": "The feed was fetched.",
     "waiting": "The feed was not fetched yet: its server asked for no request before"
     " a later time, or has not answered.",
-    "paused": "The feed is no longer polled.",
+    "paused": "The feed is paused: it is not polled until it is resumed.",
     "credentials": "The feed is fetched with these credentials, and private.",
     "open": "The feed is fetched without credentials; it stays private until you"
     " change that.",
-    "resumed": "The feed is polled again.",
+    "resumed": "The feed is resumed: it is polled again.",
 }
 
 

@@ -123,10 +123,10 @@ PLOTS: Final = (
     ),
     _PlotKind(
         id="lag",
-        title="How old the oldest is that waits",
+        title="How old the oldest is that waits for its first delivery",
         names={
-            SeriesName.DELIVERY_LAG: "for callbacks",
-            SeriesName.LIVE_LAG: "for live connections",
+            SeriesName.DELIVERY_LAG: "to callbacks",
+            SeriesName.LIVE_LAG: "to live connections",
         },
         words=span_text,
         round_up=round_seconds,

@@ -400,7 +400,8 @@ class DeliveryRoutes(Routes):
         " those that this hub, or the node that answers, has made since it started,"
         " and before that, what the database keeps of the last 200 groups of first"
         " tries and of 2,000 others. All `since` then are known (null: all of the last"
-        " 7 days). A callback that has answered each within 100 ms is left out.",
+        " 7 days). A callback that has answered each of the 16 within 100 ms is left"
+        " out.",
         answers={200: SlowestCallbacksJson},
         query=(PAGE[1],),
         problems=(422,),

@@ -544,7 +544,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}/pause",
         id="pause_feed",
         scope=TokenScope.ADMIN,
-        summary="Stop polling a feed",
+        summary="Pause a feed: it is not polled until it is resumed",
         answers={200: FeedJson},
         problems=(404, 409),
     )
@@ -558,7 +558,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}/resume",
         id="resume_feed",
         scope=TokenScope.ADMIN,
-        summary="Poll a feed again",
+        summary="Resume a feed: it is polled again",
         description="Also one that is `gone` or `dead`.",
         answers={200: FeedJson},
         problems=(404, 409),

@@ -70,6 +70,13 @@ function turnWeek(picture) {
   document.getElementById("week-zone").textContent = "your zone";
 }
 
+function tellZone(place) {
+  const now = new Intl.DateTimeFormat("en", { timeZoneName: "shortOffset" }).formatToParts(new Date());
+  const zone = now.find(({ type }) => type === "timeZoneName").value.replace("GMT", "UTC");
+  place.textContent = `Times are in your zone, ${zone}`;
+  place.title = exact.format(new Date());
+}
+
 // Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
 function showLocal(input) {
   if (!input.value) return;
@@ -518,6 +525,7 @@ addEventListener("pageshow", ({ persisted }) => {
   }
 });
 document.querySelectorAll("svg.week").forEach(turnWeek);
+document.querySelectorAll("#zone").forEach(tellZone);
 document.querySelectorAll("[data-follow]").forEach(follow);
 document.addEventListener("click", narrow, true);
 if (document.querySelector("[data-once]")) history.replaceState(null, "", location.href); // a reload does not send the form again

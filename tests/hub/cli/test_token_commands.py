@@ -87,6 +87,7 @@ def test_the_list_shows_whose_they_are_and_whether_they_are_good(
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["ID", "3", "4"]
     assert "list subscribe  never      good     laptop" in result.stdout
     assert "revoked" in result.stdout
+    assert "not listed: the admin token of the settings" in result.stderr
     assert "\x1b" not in result.stdout
     assert json.loads(fanfare("tokens", "list", "--json").stdout) == tokens
 

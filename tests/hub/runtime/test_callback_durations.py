@@ -45,6 +45,16 @@ def test_only_the_latest_requests_count_failed_ones_included() -> None:
     assert (found.requests, found.failed) == (REQUESTS, REQUESTS - 1)
 
 
+def test_who_was_slow_once_is_left_out_when_all_that_is_remembered_was_fast() -> None:
+    durations = CallbackDurations()
+    note(durations, 1, 900, *[NOTICED_MILLISECONDS - 1] * (REQUESTS - 1))
+    assert order(durations) == [(1, NOTICED_MILLISECONDS - 1)]
+    note(durations, 1, 5)
+    assert order(durations) == []
+    note(durations, 1, NOTICED_MILLISECONDS)
+    assert order(durations) == [(1, NOTICED_MILLISECONDS - 1)]
+
+
 def test_of_too_many_the_fastest_are_dropped() -> None:
     durations = CallbackDurations(capacity=4)
     for id, taken in ((1, 400), (2, 200), (3, 300), (4, 500), (5, 250)):

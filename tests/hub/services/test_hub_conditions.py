@@ -169,17 +169,30 @@ async def test_a_write_that_hangs_or_fails_is_an_error_until_one_succeeds(
 async def test_writes_that_failed_are_told_for_an_hour_after_the_last(
     scene: Scene,
 ) -> None:
+    """With their first and last, whatever was the case in between."""
     began = scene.clock.now()
-    for minute in (0, 1):
-        reason = "the write failed: disk I/O error"
+    reason = "the write failed: disk I/O error"
+    over = f"{reason}; that is over, writes succeed again"
+    for what in (
+        "a write failed at 2026-01-01 00:00:00Z",
+        "2 writes failed, from 2026-01-01 00:00:00Z until 2026-01-01 00:01:00Z",
+        "3 writes failed, from 2026-01-01 00:00:00Z until 2026-01-01 00:02:00Z",
+    ):
         scene.storage.faults = scene.storage.faults.one_more(reason)
-        what = f"writes failed, the last at {scene.clock.now():%Y-%m-%d %H:%M:%S}Z"
-        assert await scene.found() == [(f"{what}: {reason}", began, False)], minute
+        scene.storage.error = reason
+        assert [each[0] for each in await scene.found()] == [reason]
+        scene.storage.error = ""
+        assert await scene.found() == [(f"{what}: {over}", began, False)]
+        assert [each.is_over for each in await scene.conditions.look()] == [True]
         scene.clock.advance(60)
     scene.clock.advance(FAULT_TOLD.total_seconds() - 61)
     assert [each[1] for each in await scene.found()] == [began]
     scene.clock.advance(1)
     assert await scene.found() == []
+    scene.storage.faults = scene.storage.faults.one_more(reason)
+    [(what, since, _)] = await scene.found()
+    assert what.startswith("a write failed at")
+    assert since == scene.clock.now()
 
 
 async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:

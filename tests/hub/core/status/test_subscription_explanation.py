@@ -87,13 +87,13 @@ def facts(
         (facts(OK), "new records are being sent"),
         (
             facts(FAILING, a_retry(attempts=1)),
-            "1 try failed; the next try is at 2026-01-01 00:02:00Z (in 2 min);"
-            " it is given up after 11 such failures in a row. A new record is tried"
-            " sooner, which does not count",
+            "1 try by the schedule failed; the next try is at 2026-01-01 00:02:00Z"
+            " (in 2 min); it is given up after 11 such failures in a row. A new record"
+            " is tried sooner, which does not count, but is listed, too",
         ),
         (
             facts(FAILING, a_retry(attempts=3, lease_id=9)),
-            "3 tries failed; a request is under way",
+            "3 tries by the schedule failed; a request is under way",
         ),
         (
             facts(FAILING, is_exhausted=True),
@@ -101,7 +101,7 @@ def facts(
         ),
         (
             facts(FAILING, a_retry(attempts=1, next_try=START), is_exhausted=True),
-            "1 try failed; the next try is due now",
+            "1 try by the schedule failed; the next try is due now",
         ),
         (
             facts(SLOW, a_retry(lease_id=9), took=20.001),

@@ -29,6 +29,7 @@ from tests.support.operator_browser import (
 from tests.support.services import START, Hub
 
 PAGE = "/admin/audit"
+PAUSED = "Pause a feed: it is not polled until it is resumed"
 RECORD = AuditRecord(
     at=START,
     account=Account(id=OPERATOR, name="operator"),
@@ -55,7 +56,7 @@ async def test_a_row_tells_what_who_to_what_and_the_outcome(
     await browser.open(PAGE)
     row = rows(await browser.open(f"{PAGE}?target=feed"))[0]
     assert row == [
-        "Stop polling a feed for good",
+        f"{PAUSED} for good",
         "2026-01-01 00:00:00 UTC now",
         "operator , token 3 by pages, session 1a2b3c4d , from 192.0.2.1",
         "feed 12 https://a.example/feed",
@@ -142,7 +143,7 @@ async def test_fetches_of_a_feed_are_left_out_of_what_its_page_leads_to(
     page = read(await browser.open(f"/admin/feeds/{feed.id}"))
     [link] = page.xpath("//a[text()='Who changed it']/@href")
     shown = await browser.open(link)
-    assert [row[0] for row in rows(shown)] == ["Stop polling a feed"]
+    assert [row[0] for row in rows(shown)] == [PAUSED]
     [chosen] = read(shown).xpath("//select[@name='without']/option[@selected]/@value")
     assert chosen == "fetch_feed"
 

@@ -266,6 +266,7 @@ async def test_a_hub_in_trouble_says_what_is_wrong_and_what_to_do(
     text = text_of(await browser.open("/admin"))
     assert "The hub is not ready." in text
     assert "shutting down, for 0 s." in text
+    assert "Times are UTC" in text
 
 
 async def test_the_list_is_paged_by_links_that_keep_the_filter(
@@ -394,8 +395,8 @@ async def test_a_feed_is_fetched_paused_and_polled_again_by_forms(
     hub.clock.advance(60)
     for action, done in (
         ("fetch", "The feed was fetched."),
-        ("pause", "The feed is no longer polled."),
-        ("resume", "The feed is polled again."),
+        ("pause", "The feed is paused: it is not polled until it is resumed."),
+        ("resume", "The feed is resumed: it is polled again."),
     ):
         page = read(await browser.open(path))
         [form] = page.xpath(f"//form[@action='{path}/{action}']")

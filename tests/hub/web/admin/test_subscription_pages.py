@@ -646,3 +646,10 @@ async def test_an_empty_search_says_from_when_on_failures_are_kept(
     await hub.storage.deliveries.trim_attempts(at(0), 9, kept=2)
     text = text_of(await browser.open(f"{PAGE}?until=2026-01-01T00:01"))
     assert "nothing before 2026-01-01 00:01:01 UTC is kept" in text
+
+
+async def test_urls_in_a_table_may_be_broken_after_a_slash_only(
+    browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    page = await browser.open("/admin/subscriptions")
+    assert ">https://<wbr>you.example/<wbr>hook</a>" in page.text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.support.application_client import client_of
 from tests.support.operator_browser import (
     HOSTILE,
     OperatorBrowser,
@@ -11,7 +14,7 @@ from tests.support.operator_browser import (
     rows,
     text_of,
 )
-from tests.support.services import Hub
+from tests.support.services import Hub, open_hub
 
 PAGE = "/admin/tokens"
 
@@ -31,8 +34,32 @@ async def test_who_may_subscribe_without_a_token_is_said_beside_those_who_need_o
     browser: OperatorBrowser,
 ) -> None:
     told = "Anybody may subscribe without a token to public topics"
-    assert told in text_of(await browser.open(f"{PAGE}?scope=subscribe"))
-    assert told not in text_of(await browser.open(f"{PAGE}?scope=list"))
+    heeded = "//p[@class='notice' and contains(., 'without a token')]"
+    for query, is_heeded in (("", False), ("?scope=subscribe", True)):
+        page = await browser.open(f"{PAGE}{query}")
+        assert told in text_of(page)
+        assert bool(read(page).xpath(heeded)) is is_heeded
+
+
+async def test_that_nobody_may_subscribe_without_a_token_is_said_as_well(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_hub(tmp_path, open_hub="off") as hub,
+        client_of(hub.application) as client,
+    ):
+        browser = OperatorBrowser(client)
+        await browser.log_in()
+        page = await browser.open(PAGE)
+    assert "Without a token nobody may subscribe" in text_of(page)
+
+
+async def test_the_admin_token_is_named_and_whether_one_is_in_with_it(
+    browser: OperatorBrowser,
+) -> None:
+    told = "Not listed: the admin token of the settings (account operator)"
+    assert told in text_of(await browser.open(PAGE))
+    assert "; you are logged in with it." in text_of(await browser.open(PAGE))
 
 
 @pytest.mark.parametrize("account", ["nobody", "no account!"])
