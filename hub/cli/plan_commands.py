@@ -32,6 +32,10 @@ LOOK_SECONDS: Final = 0.3
 LIFETIME: Final = "1 h"
 EACH_OR_PLAN: Final = "Print one JSON array; with a filter the plan as one object."
 _ONE: Final = {"feeds": "feed", "subscriptions": "subscription"}
+_DELIVERIES: Final = (
+    "dead letter or retrying subscription",
+    "dead letters and retrying subscriptions",
+)
 
 
 def is_by_filter(
@@ -128,7 +132,10 @@ def _wait(hub: Hub, plan: Document) -> Document:
 def _counted(plan: Document) -> str:
     """Return how many things a plan is for: ``12 feeds``."""
     many = plan["kind"]
-    one = _ONE.get(many, "delivery")
+    if many == "deliveries":
+        one, many = _DELIVERIES
+    else:
+        one = _ONE[many]
     return f"{plan['count']:,} {one if plan['count'] == 1 else many}"
 
 

@@ -202,6 +202,7 @@ def _subscription_item(found: SelectedSubscription) -> PlannedItem:
     subscription, condition = found.subscription, found.condition
     return PlannedItem(
         id=subscription.id,
+        subscription=subscription.id,
         name=f"{subscription.callback} of {subscription.topic}",
         note=_note(condition.health, condition.reason),
     )
@@ -288,6 +289,7 @@ def _wanted_deliveries(plan: BulkPlan) -> UndeliveredFilter:
 def _dead_item(dead: DeadLetter) -> PlannedItem:
     return PlannedItem(
         id=dead.id,
+        subscription=dead.subscription_id,
         name=f"{dead.callback} of {dead.topic}",
         note=f"dead letter, records {dead.first} to {dead.last}: {dead.reason}",
     )
@@ -298,6 +300,7 @@ def _retrying_item(late: RetryingSubscription) -> PlannedItem:
     reason = f": {late.last_error}" if late.last_error else ""
     return PlannedItem(
         id=subscription.id,
+        subscription=subscription.id,
         name=f"{subscription.callback} of {subscription.topic}",
         note=f"retrying subscription, {records}{reason}",
     )

@@ -301,6 +301,7 @@ def create_application(
             access,
             services.plans,
             services.storage.plans,
+            services.storage.subscription_selections,
             services.tokens,
             services.clock,
         ).routes(),

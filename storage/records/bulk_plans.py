@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from storage.records.deliveries import UndeliveredFilter
-from storage.records.identities import BEFORE_ALL, PlanId, Position
+from storage.records.identities import BEFORE_ALL, PlanId, Position, SubscriptionId
 from storage.records.selections import FeedFilter, ListPlace, SubscriptionFilter
 from storage.records.subscriptions import Account
 
@@ -54,11 +54,12 @@ class PlanState(StrEnum):
 
 class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
     """One item that a plan acts upon. ``note``: its condition, or why the action
-    failed."""
+    failed. ``subscription``: the one that it is, or is of; None for a feed."""
 
     id: int
     name: str
     note: str
+    subscription: SubscriptionId | None = None
 
 
 class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,8 +32,9 @@ from hub.web.page_rendering import render_page
 from hub.web.problems import Problem
 from hub.web.request_input import LARGEST_ID, path_id, query_choice
 from protocols.protocol_errors import InvalidValue
-from storage.contract import BulkPlanStore
+from storage.contract import BulkPlanStore, SubscriptionSelectionStore
 from storage.records import (
+    KIND_OF_FILTER,
     AccountId,
     AuditTarget,
     BulkPlan,
@@ -41,6 +42,9 @@ from storage.records import (
     PlanFilter,
     PlanId,
     PlanKind,
+    SubscriptionCondition,
+    SubscriptionId,
+    UndeliveredFilter,
     UndeliveredOutcome,
 )
 
@@ -66,12 +70,14 @@ class PlanPages(OperatorPages):
         access: PageAccess,
         plans: PlanService,
         store: BulkPlanStore,
+        selections: SubscriptionSelectionStore,
         tokens: TokenService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._plans = plans
         self._store = store
+        self._selections = selections
         self._tokens = tokens
         self._clock = clock
 
@@ -169,6 +175,8 @@ class PlanPages(OperatorPages):
             is_final=plan.action in _FINAL,
             effect=_EFFECTS.get((plan.kind, plan.action), ""),
             undelivered=await self._plans.undelivered(plan),
+            conditions_now=await self._conditions_now(plan),
+            lacking_list=_lacking_list(plan.wanted),
         )
 
     @Operation(
@@ -192,6 +200,18 @@ class PlanPages(OperatorPages):
     )
     async def cancel(self, request: Request) -> Response:
         return _to(await self._plans.cancel(await self._plan(request)))
+
+    async def _conditions_now(
+        self, plan: BulkPlan
+    ) -> dict[SubscriptionId, SubscriptionCondition]:
+        """How the subscriptions are of what was sent again and is shown; empty if
+        nothing was."""
+        if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
+            return {}
+        shown = (*plan.sample, *plan.progress.failures)
+        ids = sorted({each.subscription for each in shown if each.subscription})
+        found = await self._selections.conditions(ids)
+        return {each.id: each for each in found}
 
     async def _plan(self, request: Request) -> BulkPlan:
         return await self._plans.get(PlanId(path_id(request, "plan")))
@@ -237,7 +257,12 @@ _DEEDS: Final[Mapping[PlanAction, str]] = {
 _ONE: Final[Mapping[PlanKind, str]] = {
     PlanKind.FEEDS: "feed",
     PlanKind.SUBSCRIPTIONS: "subscription",
-    PlanKind.DELIVERIES: "delivery",
+    PlanKind.DELIVERIES: "dead letter or retrying subscription",
+}
+_MANY: Final[Mapping[PlanKind, str]] = {
+    PlanKind.FEEDS: "feeds",
+    PlanKind.SUBSCRIPTIONS: "subscriptions",
+    PlanKind.DELIVERIES: "dead letters and retrying subscriptions",
 }
 _PLACES: Final[Mapping[PlanKind, str]] = {
     PlanKind.FEEDS: "/admin/feeds",
@@ -266,11 +291,30 @@ def described(plan: BulkPlan) -> str:
     is_ending = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.REMOVE
     is_tried = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.RETRY
     deed = "End" if is_ending else "Retry" if is_tried else _DEEDS[plan.action]
-    which = _ONE[plan.kind] if plan.total == 1 else plan.kind.value
+    which = (_ONE if plan.total == 1 else _MANY)[plan.kind]
     words = f"{deed} {plan.total:,} {which}"
     if plan.action is PlanAction.SET_CATEGORY:
         words += f" to {plan.category}" if plan.category else " to none"
     return words
+
+
+def _lacking_list(wanted: PlanFilter) -> str:
+    """The path of the list of what a plan's filter finds now, in any outcome."""
+    match wanted:
+        case UndeliveredFilter():
+            found = PlanFilterJson.of_filter(wanted)
+            moments = {"since": found.since, "until": found.until}
+            query = {
+                "status": found.status,
+                "host": found.host,
+                "topic": found.topic,
+                "subscription": found.subscription,
+                **{name: at and at.isoformat() for name, at in moments.items()},
+            }
+            given = urlencode({name: each for name, each in query.items() if each})
+            return f"/admin/deliveries?{given}#retrying"
+        case _:
+            return f"{_PLACES[KIND_OF_FILTER[type(wanted)]]}?state=failing"
 
 
 def _conditions(wanted: PlanFilter) -> list[tuple[str, object]]:

@@ -69,12 +69,14 @@ class PlannedItemJson(JsonObject):
     """One thing that a plan is for. ``note``: its state, or why the action failed.
 
     ``id``: that of the feed, subscription or dead letter; for a retrying subscription,
-    that of the subscription.
+    that of the subscription. ``subscription``: the one that it is, or is of; null for a
+    feed, and in plans made by former versions.
     """
 
     id: int
     name: str
     note: str
+    subscription: int | None
 
 
 class PlanFilterJson(JsonObject):

@@ -325,7 +325,7 @@ def test_plans_are_listed_the_latest_first(fanfare: Fanfare, api: FakeApi) -> No
     api.answers["GET /api/plans"] = (200, listed)
     lines = fanfare("plans", "list").stdout.splitlines()
     assert lines[0].split() == ["ID", "STATE", "PLAN", "DONE", "FAILED", "BY", "MADE"]
-    assert lines[1].startswith("5   planned  set the category of 1 delivery to none")
+    assert lines[1].startswith("5   planned  set the category of 1 dead letter or")
     assert lines[2].startswith("4   planned  set the category of 1 feed to news")
     assert lines[3].startswith("3   planned  pause 12 feeds")
     as_json = json.loads(fanfare("plans", "list", "--json").stdout)

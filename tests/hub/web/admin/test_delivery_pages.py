@@ -376,7 +376,7 @@ async def test_a_plan_is_for_the_outcome_that_the_filter_shows(
     fields = {"kind": "deliveries", "action": "discard", "which": "all"}
     token = await browser.form_token()
     for given, words in (
-        (filter, "Discard 1 delivery"),
+        (filter, "Discard 1 dead letter or retrying subscription"),
         ("outcome=given-up", "there is nothing to do"),
     ):
         made = await browser.send(

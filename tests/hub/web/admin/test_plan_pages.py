@@ -187,7 +187,7 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
     await press(browser, path, "confirm")
     await work(hub)
     done = await browser.open(path)
-    assert "1 failed, for the reasons below" in text_of(done)
+    assert "1 could not be made due, for the reasons below" in text_of(done)
     assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
     assert "in any state, 1 is failing or slow" in text_of(done)
     await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
@@ -200,7 +200,8 @@ async def test_done_means_made_due_where_something_is_sent_again(
 ) -> None:
     await scene.subscribe_retrying(await scene.add_feed("late"), "failing")
     hub.clock.advance(60)
-    fields = {"filter": "", "kind": "deliveries", "action": "retry"}
+    filter = "subscription=1"
+    fields = {"filter": filter, "kind": "deliveries", "action": "retry"}
     token = await browser.form_token()
     made = await browser.send(PLANS, form_token=token, which="all", **fields)
     path = made.headers["location"]
@@ -213,7 +214,18 @@ async def test_done_means_made_due_where_something_is_sent_again(
     answer = await browser.client.get(f"/api/plans/{number}", headers=ADMIN)
     assert (answer.json()["done"], answer.json()["undelivered"]) == (1, 1)
     assert answer.json()["more_undelivered"] is False
-    assert "callbacks have not accepted 1 delivery yet" in shown
+    assert [each["subscription"] for each in answer.json()["sample"]] == [1]
+    page = await browser.open(path)
+    [row] = read(page).xpath("//section[@aria-labelledby='sample']//tbody/tr")
+    assert row.xpath(".//a/@href") == ["/admin/subscriptions/1"]
+    assert "failing" in row.xpath("td[@data-label='How it is now']")[0].text_content()
+    assert read(page).xpath("//a[starts-with(text(), 'what fails')]/@href") == [
+        "/admin/deliveries?subscription=1#retrying"
+    ]
+    [listed] = rows(await browser.open(PLANS))
+    assert listed[0] == "Send again 1 dead letter or retrying subscription"
+    assert listed[4:] == ["1 of 1 made due", "0"]
+    assert "1 is not accepted yet: what fails again is tried again later" in shown
     await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
     assert "callbacks lack nothing any more" in text_of(await browser.open(path))
 
@@ -230,7 +242,9 @@ async def test_what_is_undelivered_is_sent_again_or_discarded_by_filter(
         made = await browser.send(PLANS, form_token=token, which="all", **fields)
         text = text_of(await browser.open(made.headers["location"]))
         assert ("there is nothing to do" in text) is (total == 0)
-        assert ("Discard 1 delivery" in text) is (total == 1)
+        assert ("Discard 1 dead letter or retrying subscription" in text) is (
+            total == 1
+        )
         assert ("Plan for all" in text_of(await browser.open(listing))) is bool(total)
 
 

@@ -46,7 +46,12 @@ async def test_a_plan_is_made_confirmed_once_and_carried_out(
 
     made = await make(client, action="pause", feeds={"category": "news"})
 
-    item = {"id": 1, "name": "https://a.example/feed", "note": "ok"}
+    item = {
+        "id": 1,
+        "name": "https://a.example/feed",
+        "note": "ok",
+        "subscription": None,
+    }
     assert (made["state"], made["count"], made["sample"]) == ("planned", 1, [item])
     assert (made["kind"], made["action"], made["category"]) == ("feeds", "pause", None)
     assert (made["made_by"], made["left_out"]) == ("operator", None)
