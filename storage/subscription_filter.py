@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from protocols.model import FeedFormat
-from storage.records import EntryRef, Format, Record, RecordKind, Updates
+from storage.records import EntryRef, Format, Record, RecordKind, Subscription, Updates
 
 DOCUMENT_KINDS = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.CONTENT})
 """The kinds of records for which as-is subscriptions are sent the document."""
@@ -68,6 +68,18 @@ def wants(
             | RecordKind.EVENT
         ):
             return True
+
+
+def is_due(record: Record, subscription: Subscription) -> bool:
+    """Whether the subscription gets that record of its feed."""
+    any_fresh = any(each.fresh for each in record.entries)
+    return wants(
+        subscription.format,
+        subscription.updates,
+        record.kind,
+        any_fresh,
+        record.is_superseded,
+    )
 
 
 def wanted_entries(record: Record, updates: Updates) -> tuple[EntryRef, ...]:

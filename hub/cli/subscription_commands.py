@@ -555,6 +555,23 @@ def resume(
 
 
 @subscriptions.command()
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@json_option()
+@speaks_to_hub
+def resubscribe(hub: Hub, subscription: int, as_json: bool) -> None:
+    """Have a subscription that has ended begin anew, from now on.
+
+    With its callback, topic, format and secret. `fanfare subs list --state over` lists
+    those that have ended.
+    """
+    found = hub.post(f"/api/subscriptions/{subscription}/resubscribe")
+    if as_json:
+        say_json(found)
+    else:
+        _say_turned("subscribed", found)
+
+
+@subscriptions.command()
 @subscriptions_argument
 @subscription_selection
 @account_option

@@ -18,9 +18,11 @@ from enum import StrEnum
 from typing import Final, Protocol, Self, TypeVar
 
 from hub.core.status.subscription_explanation import (
+    MOST_UNSENT,
     SubscriptionFacts,
     advise_on,
     explain_delivery,
+    why_not_again,
 )
 from hub.delivery.digests import DAY
 from hub.publishing.local_topics import LocalTopics
@@ -57,10 +59,12 @@ from protocols.websub.websub_parameters import ENDLESS_LEASE, LONGEST_SECRET
 from storage.contract import Storage
 from storage.errors import NotFound, StorageBusy
 from storage.records import (
+    ENDED_SUBSCRIPTIONS,
     OPERATOR,
     AccountId,
     AccountRequest,
     Attempt,
+    AttemptRange,
     DeadLetter,
     DeliveryLag,
     Format,
@@ -72,6 +76,7 @@ from storage.records import (
     StoredFeed,
     Subscription,
     SubscriptionCondition,
+    SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
     UndeliveredFilter,
@@ -79,6 +84,7 @@ from storage.records import (
     Verification,
     VerificationMode,
 )
+from storage.subscription_filter import is_due
 
 
 class Verify(StrEnum):
@@ -290,6 +296,40 @@ class SubscriptionService:
             subscription=subscription, feed=feed, is_new=known is None
         )
 
+    async def subscribe_again(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> SelectedSubscription:
+        """Have a subscription that has ended begin anew, from now on and without end:
+        with its callback, topic, format and secret.
+
+        Raises `NotFound`, also if it belongs to another account than the given one,
+        `Conflict` if it has not ended or only its subscriber can ask for it, and what
+        `add` raises.
+        """
+        found = await self._existing(subscription_id, account)
+        if found.state not in (SubscriptionState.ENDING, SubscriptionState.ENDED):
+            raise Conflict(f"subscription {found.id} has not ended")
+        reason = why_not_again(found)
+        if types_of_topic(found.topic):
+            reason = "it is of events, to which callbacks are subscribed elsewhere"
+        if reason:
+            raise Conflict(reason)
+        end = await self._storage.log.end()
+        made = await self.add(
+            SubscriptionRequest(
+                topic=found.topic,
+                callback=found.callback,
+                account=found.account,
+                secret=found.secret,
+                algorithm=found.algorithm,
+                format=found.format,
+                updates=found.updates,
+                batch=found.batch,
+                is_silent=found.from_position > end.position,
+            )
+        )
+        return await self._selected(made.subscription)
+
     async def present_secret(
         self, account: AccountId, topic: str, callback: str
     ) -> str:
@@ -404,6 +444,7 @@ class SubscriptionService:
             dead_letter=dead_letters[-1] if dead_letters else None,
             took=attempts[0].milliseconds / 1_000 if attempts else None,
             is_refused=bool(attempts and attempts[0].error),
+            unsent=await self._unsent(found, condition.health),
         )
         return SubscriptionReport(
             subscription=found,
@@ -415,6 +456,23 @@ class SubscriptionService:
             retrying=facts.retrying,
             dead_letters=tuple(dead_letters),
         )
+
+    async def _unsent(
+        self, subscription: Subscription, health: SubscriptionHealth
+    ) -> DeliveryLag | None:
+        """See `SubscriptionFacts`."""
+        if health not in ENDED_SUBSCRIPTIONS:
+            return None
+        accepted = await self._storage.deliveries.attempts(
+            subscription.id, 1, AttemptRange(is_delivered=True)
+        )
+        if not accepted:
+            return None
+        records = await self._storage.log.records(
+            after=accepted[0].position, limit=MOST_UNSENT, feed_id=subscription.feed_id
+        )
+        due = [each for each in records if is_due(each, subscription)]
+        return DeliveryLag(records=len(due), oldest=due[0].at if due else None)
 
     async def replay(
         self,
@@ -515,6 +573,9 @@ class SubscriptionService:
         found = await self._existing(subscription_id, account)
         if not await change(found.id, self._clock.now()):
             raise _has_ended(found.id)
+        return await self._selected(found)
+
+    async def _selected(self, found: Subscription) -> SelectedSubscription:
         [condition] = await self._storage.subscription_selections.conditions([found.id])
         return SelectedSubscription(subscription=found, condition=condition)
 

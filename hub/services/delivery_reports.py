@@ -49,7 +49,7 @@ from storage.records import (
     SubscriptionSort,
     SubscriptionState,
 )
-from storage.subscription_filter import wants
+from storage.subscription_filter import is_due
 
 PAGE = 100
 """Records read at once; no request tells of more."""
@@ -333,7 +333,7 @@ class DeliveryReportService:
                 after=Position(dead_letter.first - 1), limit=COUNTED, feed_id=feed_id
             )
         within = [each for each in read[place] if each.position <= dead_letter.last]
-        due = [each for each in within if _is_due(each, subscription)]
+        due = [each for each in within if is_due(each, subscription)]
         return _LostRecords(
             records=await self._readable(due, feed_id), has_more=len(within) == COUNTED
         )
@@ -465,17 +465,6 @@ def _first_titles(
 ) -> tuple[str, ...]:
     ids = dict.fromkeys(each.entries[0].entry_id for each in records if each.entries)
     return tuple(titles[id] for id in ids if id in titles)[:SHOWN_TITLES]
-
-
-def _is_due(record: Record, subscription: Subscription) -> bool:
-    any_fresh = any(each.fresh for each in record.entries)
-    return wants(
-        subscription.format,
-        subscription.updates,
-        record.kind,
-        any_fresh,
-        record.is_superseded,
-    )
 
 
 def _title(entry: Entry) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED
 from hub.core.durations import duration
+from protocols.operational_events import types_of_topic
 from storage.records import (
+    ANONYMOUS,
     DeadLetter,
     DeliveryLag,
     RetryingSubscription,
@@ -16,11 +19,16 @@ from storage.records import (
     SubscriptionHealth,
 )
 
+MOST_UNSENT = 100
+"""The most records counted that an ended subscription did not get."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
     """``dead_letter``: the latest, if there is any. ``took``: seconds of the latest
-    request, None if it made none. ``is_refused``: that request was not accepted."""
+    request, None if it made none. ``is_refused``: that request was not accepted.
+    ``unsent``: of one that has ended, what came since the last request that was
+    accepted, up to `MOST_UNSENT` records; None: that request is not known."""
 
     subscription: Subscription
     health: SubscriptionHealth
@@ -29,13 +37,14 @@ class SubscriptionFacts:
     dead_letter: DeadLetter | None = None
     took: float | None = None
     is_refused: bool = False
+    unsent: DeliveryLag | None = None
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
     """What is being done, and when: ``3 tries by the schedule failed; …``."""
     match facts.health:
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
-            return "it has ended: nothing is sent"
+            return f"it has ended: nothing is sent{_unsent(facts.unsent)}"
         case SubscriptionHealth.PENDING:
             return "nothing is sent before its callback has confirmed it"
         case SubscriptionHealth.PAUSED:
@@ -50,6 +59,23 @@ def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
         kept = "; what was given up is kept as a dead letter, and can be sent again"
         return said if facts.dead_letter is None else said + kept
     return "new records are being sent"
+
+
+def _unsent(unsent: DeliveryLag | None) -> str:
+    if unsent is None or unsent.oldest is None:
+        return ""
+    least = "at least " if unsent.records == MOST_UNSENT else ""
+    records = f"{unsent.records} record{'' if unsent.records == 1 else 's'}"
+    since = f"{unsent.oldest:%Y-%m-%d %H:%M:%S}Z"
+    return f"; {least}{records} that came from {since} on it did not get"
+
+
+def why_not_again(subscription: Subscription) -> str:
+    """Why nobody but its subscriber can have a subscription that has ended begin anew;
+    "" if its account and the operator can."""
+    if subscription.account == ANONYMOUS:
+        return "it was made without an account, so its subscriber has to ask for it"
+    return ""
 
 
 def _slowness(facts: SubscriptionFacts) -> str:
@@ -115,11 +141,20 @@ def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
         case SubscriptionHealth.PAUSED:
             return (f"resume it: fanfare subs resume {number}",)
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
-            return ("subscribe again: fanfare subs add CALLBACK TOPIC",)
+            can = not why_not_again(facts.subscription)
+            return (f"subscribe again: {_again(facts.subscription)}",) if can else ()
         case SubscriptionHealth.FAILING:
             return tuple(_repairs(facts))
         case _:
             return ()
+
+
+def _again(subscription: Subscription) -> str:
+    if types := types_of_topic(subscription.topic):
+        named = shlex.quote(",".join(types))
+        callback = shlex.quote(subscription.callback)
+        return f"fanfare events subscribe {callback} --types {named}"
+    return f"fanfare subs resubscribe {subscription.id}"
 
 
 def _repairs(facts: SubscriptionFacts) -> Iterator[str]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
+from hub.core.status.subscription_explanation import why_not_again
 from hub.housekeeping import ENDED_SUBSCRIPTIONS_KEPT
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
@@ -54,9 +55,11 @@ from hub.web.request_input import (
     query_number,
 )
 from protocols.http.request_stage import STAGE_WORDS
+from protocols.operational_events import types_of_topic
 from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
+    ENDED_SUBSCRIPTIONS,
     LISTED_SUBSCRIPTIONS,
     AttemptRange,
     AuditTarget,
@@ -253,6 +256,10 @@ class SubscriptionPages(OperatorPages):
                 for name, value in asked.query_params.items()
                 if name not in ("before", "done")
             },
+            days_kept=ENDED_SUBSCRIPTIONS_KEPT.days,
+            is_of_events=bool(types_of_topic(report.subscription.topic)),
+            is_over=report.condition.health in ENDED_SUBSCRIPTIONS,
+            why_not_again=why_not_again(report.subscription),
             is_active=report.subscription.state is SubscriptionState.ACTIVE,
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),
@@ -334,6 +341,20 @@ class SubscriptionPages(OperatorPages):
         account = own_account(request, TokenScope.SUBSCRIBE)
         await self._subscriptions.resume(subscription_id, account=account)
         return _back(request, subscription_id, "resumed")
+
+    @in_both_areas(
+        method="POST",
+        path="/subscriptions/{id}/resubscribe",
+        id="resubscribe_of_page",
+        summary="Have a subscription that has ended begin anew",
+        answers={303: None},
+        problems=(403, 404, 409, 422, 429, 503),
+    )
+    async def resubscribe(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        account = own_account(request, TokenScope.SUBSCRIBE)
+        await self._subscriptions.subscribe_again(subscription_id, account=account)
+        return _back(request, subscription_id, "subscribed")
 
     @in_both_areas(
         method="POST",

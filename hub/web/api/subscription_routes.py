@@ -586,6 +586,24 @@ class SubscriptionRoutes(Routes):
         return json_response(ListedSubscriptionJson.of_selected(resumed))
 
     @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/resubscribe",
+        id="resubscribe",
+        scope=TokenScope.SUBSCRIBE,
+        summary="Have a subscription that has ended begin anew",
+        description="From now on and without end, with its callback, topic, format and"
+        " secret; the callback is not asked. 409 if it has not ended, was made without"
+        " an account, or is of events.",
+        answers={200: ListedSubscriptionJson},
+        problems=(404, 409),
+    )
+    async def resubscribe(self, request: Request) -> Response:
+        made = await self._subscriptions.subscribe_again(
+            _subscription_id(request), account=own_account(request)
+        )
+        return json_response(ListedSubscriptionJson.of_selected(made))
+
+    @ApiOperation(
         method="GET",
         path="/subscriptions/{id}/request",
         id="preview_request",

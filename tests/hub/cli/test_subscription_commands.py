@@ -50,6 +50,16 @@ def test_who_subscribes_again_is_told_what_stays(
     assert "paused: nothing is sent until `fanfare subs resume 4`" in stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_one_that_is_over_is_subscribed_again(
+    fanfare: Fanfare, api: FakeApi, options: tuple[str, ...]
+) -> None:
+    document = subscription_document()
+    api.answers["POST /api/subscriptions/4/resubscribe"] = (200, document)
+    stdout = fanfare("subs", "resubscribe", "4", *options).stdout
+    assert json.loads(stdout) == document if options else "subscribed" in stdout
+
+
 def test_an_error_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     document = subscription_document(feed_status=feed_document(error="timed out"))
     api.answers[ADD] = (201, document)

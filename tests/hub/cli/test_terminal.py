@@ -112,6 +112,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "subs replay": (("1", "--since", "2h"), ("1", "--record", "4", "--json")),
     "subs rotate-secret": (("1",), ("1", "--json")),
     "subs resume": (("1",), ("1", "--json")),
+    "subs resubscribe": (("1",), ("1", "--json")),
     "subs retry": (("1",), ("1", "--json")),
     "subs show": (("1",), ("1", "--json")),
     "subs test": (("1",), ("--callback", "https://a.example/", "--topic", "x")),

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from hub.core.status.subscription_explanation import (
+    MOST_UNSENT,
     SubscriptionFacts,
     advise_on,
     explain_delivery,
 )
+from protocols.operational_events import event_topic
 from storage.records import (
+    ANONYMOUS,
     DeadLetter,
     DeliveryLag,
     Position,
@@ -22,6 +25,7 @@ from tests.support.subscriptions import START, a_subscription
 
 FAILING, SLOW = SubscriptionHealth.FAILING, SubscriptionHealth.SLOW
 OK, PAUSED = SubscriptionHealth.OK, SubscriptionHealth.PAUSED
+GONE = SubscriptionHealth.GONE
 NO_LAG = DeliveryLag(records=0)
 BEHIND = DeliveryLag(records=2, oldest=START)
 DEAD = DeadLetter(
@@ -58,15 +62,18 @@ def facts(
     dead_letter: DeadLetter | None = None,
     took: float | None = None,
     is_refused: bool = False,
+    unsent: DeliveryLag | None = None,
+    **of_subscription: Any,
 ) -> SubscriptionFacts:
     return SubscriptionFacts(
-        subscription=a_subscription(exhausted=is_exhausted),
+        subscription=a_subscription(exhausted=is_exhausted, **of_subscription),
         health=health,
         retrying=retrying,
         lag=lag,
         dead_letter=dead_letter,
         took=took,
         is_refused=is_refused,
+        unsent=unsent,
     )
 
 
@@ -122,8 +129,19 @@ def facts(
             facts(SubscriptionHealth.PENDING),
             "nothing is sent before its callback has confirmed it",
         ),
-        (facts(SubscriptionHealth.GONE), "it has ended: nothing is sent"),
+        (facts(GONE), "it has ended: nothing is sent"),
         (facts(SubscriptionHealth.ENDED), "it has ended: nothing is sent"),
+        (facts(GONE, unsent=NO_LAG), "it has ended: nothing is sent"),
+        (
+            facts(GONE, unsent=DeliveryLag(records=1, oldest=START)),
+            "it has ended: nothing is sent; 1 record that came from 2026-01-01"
+            " 00:00:00Z on it did not get",
+        ),
+        (
+            facts(GONE, unsent=DeliveryLag(records=MOST_UNSENT, oldest=START)),
+            "it has ended: nothing is sent; at least 100 records that came from"
+            " 2026-01-01 00:00:00Z on it did not get",
+        ),
     ],
 )
 def test_what_is_done_about_it_is_said(
@@ -142,9 +160,14 @@ PAUSE = "send nothing for now: fanfare subs pause 1"
         (facts(OK), ()),
         (facts(SLOW, a_retry()), ()),
         (facts(PAUSED), ("resume it: fanfare subs resume 1",)),
+        (facts(GONE), ("subscribe again: fanfare subs resubscribe 1",)),
+        (facts(GONE, account=ANONYMOUS), ()),
         (
-            facts(SubscriptionHealth.GONE),
-            ("subscribe again: fanfare subs add CALLBACK TOPIC",),
+            facts(GONE, topic=event_topic(("feed.*", "hub.disk"))),
+            (
+                "subscribe again: fanfare events subscribe https://callback.example/1"
+                " --types 'feed.*,hub.disk'",
+            ),
         ),
         (
             facts(FAILING, a_retry(attempts=1)),

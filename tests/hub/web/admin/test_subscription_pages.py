@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
@@ -12,8 +13,11 @@ import pytest
 
 from hub.core.delivery.delivery_outcome import GONE
 from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
+from protocols.operational_events import event_topic
 from protocols.websub.signatures import verify
 from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
     Attempt,
     Format,
     NewDeadLetter,
@@ -21,6 +25,7 @@ from storage.records import (
     RecordKind,
     StoredFeed,
     SubscriptionId,
+    SubscriptionState,
     Updates,
 )
 from tests.support.admin import ADMIN
@@ -70,21 +75,23 @@ async def give_up(hub: Hub, reason: str = "tried too often") -> None:
     await scene.subscribe_retrying(await scene.add_feed("b"))
 
 
-async def take_gone(hub: Hub, feed: StoredFeed, hours: int = 0) -> None:
+async def take_gone(
+    hub: Hub, feed: StoredFeed, hours: int = 0, number: int = 1
+) -> None:
     """The callback took the first entry, and answered 410 to a second one, so long
     ago."""
     scene, now = Scene(hub.storage), hub.clock.now() - timedelta(hours=hours)
     await scene.deliver(now)
     position = await scene.publish(feed, "The last", when=now)
     refused = Attempt(
-        subscription_id=SubscriptionId(1),
+        subscription_id=SubscriptionId(number),
         position=position,
         at=now,
         status=410,
         milliseconds=4,
         error=GONE,
     )
-    ended = ((SubscriptionId(1), GONE),)
+    ended = ((SubscriptionId(number), GONE),)
     await scene.flush(when=now, attempts=(refused,), ended=ended)
 
 
@@ -198,6 +205,56 @@ async def test_those_that_are_over_are_found_beside_the_others(
     assert chosen == "over"
     ended = await browser.open(f"{link}&state=ended".replace("state=over&", ""))
     assert "left out" not in text_of(ended)
+
+
+async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    made = await scene.subscribe(feed, account=OPERATOR, secret="hers")
+    path = f"/admin/subscriptions/{made.id}"
+    await scene.publish(feed, "Taken")
+    await take_gone(hub, feed, number=made.id)
+    answer = await browser.open(path)
+    text = text_of(answer)
+    [ended] = read(answer).xpath("//dt[. = 'Ended']/following-sibling::dd[1]")
+    [time, _] = ended.xpath(".//time/@datetime")
+    assert time == hub.clock.now().isoformat()
+    assert ended.text_content().endswith(GONE)
+    assert "1 record that came from" in text
+    assert f"fanfare subs resubscribe {made.id}" in text
+    answer, after = await press(browser, path, f"{path}/resubscribe")
+    assert answer.status_code == 303
+    assert "The callback is subscribed: it is sent what comes from now on." in text_of(
+        after
+    )
+    found = await hub.storage.subscriptions.get(made.id)
+    assert found is not None
+    assert (found.state, found.secret) == (SubscriptionState.ACTIVE, "hers")
+
+
+@pytest.mark.parametrize(
+    ("of_subscription", "said"),
+    [
+        ({"account": ANONYMOUS}, "it was made without an account"),
+        (
+            {"account": OPERATOR, "topic": event_topic(("hub.*",))},
+            "fanfare events subscribe",
+        ),
+    ],
+)
+async def test_one_that_others_have_to_begin_anew_says_who_and_how(
+    hub: Hub,
+    browser: OperatorBrowser,
+    feed: StoredFeed,
+    of_subscription: dict[str, Any],
+    said: str,
+) -> None:
+    made = await Scene(hub.storage).subscribe(feed, **of_subscription)
+    await hub.storage.subscriptions.end(made.id, "by hand", hub.clock.now(), tell=True)
+    answer = await browser.open(f"/admin/subscriptions/{made.id}")
+    assert said in text_of(answer)
+    assert read(answer).xpath("//main//form[@method='post']") == []
 
 
 async def test_a_callback_that_is_gone_for_longer_than_a_day_asks_for_no_attention(

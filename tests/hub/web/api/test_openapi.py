@@ -300,6 +300,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("DELETE", "/api/subscriptions/1?tell=x", None, 422),
     ("POST", "/api/subscriptions/9/pause", None, 404),
     ("POST", "/api/subscriptions/9/resume", None, 404),
+    ("POST", "/api/subscriptions/9/resubscribe", None, 404),
     ("POST", "/api/subscriptions/9/test", None, 404),
     ("POST", "/api/deliveries/test", {"callback": "x", "topic": "y"}, 422),
     ("POST", "/api/deliveries/retry", {"dead_letter": 9}, 404),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
+from hub.core.delivery.delivery_outcome import GONE
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from protocols.protocol_errors import InvalidValue
@@ -361,6 +362,70 @@ async def test_one_that_has_ended_is_neither_paused_nor_resumed(
     assert "subscribe again" in answer.json()["detail"]
     answer = await client.post(f"/api/subscriptions/9/{verb}")
     assert answer.status_code == 404
+
+
+async def test_one_that_is_over_begins_anew_as_it_was(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    kept = {"secret": "geheim", "algorithm": "sha512", "format": "atom"}
+    asked = {**ASKED, **kept, "updates": "all", "batch": True}
+    made = (await client.post("/api/subscriptions", json=asked)).json()
+    path, scene = f"/api/subscriptions/{made['id']}", Scene(hub.storage)
+    feed = await hub.storage.feeds.get(made["feed"])
+    assert feed is not None
+    answer = await client.post(f"{path}/resubscribe")
+    assert (answer.status_code, "has not ended" in answer.text) == (409, True)
+    await scene.publish(feed, "taken", when=hub.clock.now())
+    await scene.deliver(hub.clock.now())
+    for key in ("refused", "later"):
+        await scene.publish(feed, key, when=hub.clock.now())
+    await scene.flush(when=hub.clock.now(), ended=((made["id"], GONE),))
+    shown = (await client.get(path)).json()
+    assert "; 2 records that came from 2026-" in shown["explanation"]
+    assert shown["advice"] == ["subscribe again: fanfare subs resubscribe 1"]
+
+    answer = await client.post(f"{path}/resubscribe")
+
+    assert answer.status_code == 200
+    anew = answer.json()
+    assert anew["health"]["state"] == "ok"
+    told = ("id", "callback", "topic", "format", "updates", "batch", "algorithm")
+    assert [anew[name] for name in told] == [made[name] for name in told]
+    assert anew["from_position"] == (await hub.storage.log.end()).position
+    stored = await hub.storage.subscriptions.get(made["id"])
+    assert stored is not None
+    assert stored.secret == "geheim"
+
+
+async def test_what_an_ended_one_did_not_get_is_not_said_if_nothing_was_accepted(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    feed = await hub.storage.feeds.get(made["feed"])
+    assert feed is not None
+    await Scene(hub.storage).publish(feed, "refused")
+    await client.delete(f"/api/subscriptions/{made['id']}")
+    shown = (await client.get(f"/api/subscriptions/{made['id']}")).json()
+    assert shown["explanation"] == "it has ended: nothing is sent"
+
+
+async def test_one_of_the_open_hub_begins_anew_only_if_its_subscriber_asks(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene = Scene(hub.storage)
+    made = await scene.subscribe(await scene.add_feed(), account=ANONYMOUS)
+    await client.delete(f"/api/subscriptions/{made.id}")
+    answer = await client.post(f"/api/subscriptions/{made.id}/resubscribe")
+    assert answer.status_code == 409
+    assert "its subscriber has to ask for it" in answer.json()["detail"]
+
+
+async def test_one_of_events_begins_anew_elsewhere(client: httpx2.AsyncClient) -> None:
+    body = {"callback": ASKED["callback"]}
+    made = (await client.post("/api/events/subscriptions", json=body)).json()
+    await client.delete(f"/api/subscriptions/{made['id']}")
+    answer = await client.post(f"/api/subscriptions/{made['id']}/resubscribe")
+    assert (answer.status_code, "it is of events" in answer.text) == (409, True)
 
 
 async def test_one_that_is_paused_is_not_retried_by_hand(
