@@ -302,6 +302,15 @@ class FeedReportService:
             pauses=tuple(each for each in pauses if each.overlaps(since, until)),
         )
 
+    async def pauses_between(
+        self, feed: StoredFeed, since: datetime, until: datetime
+    ) -> tuple[FeedPause, ...]:
+        """The pauses of a feed that reach into a span of time, as far as they are
+        known."""
+        polls = await self._storage.feeds.polls(feed.id)
+        found = await self._pauses_since(feed, polls, since)
+        return tuple(each for each in found if each.overlaps(since, until))
+
     async def _pauses_since(
         self, feed: StoredFeed, polls: Sequence[Poll], since: datetime
     ) -> tuple[FeedPause, ...]:

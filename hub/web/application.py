@@ -316,7 +316,11 @@ def create_application(
             services.clock,
         ).routes(),
         *EntryPages(
-            access, services.entry_reports, services.series, services.clock
+            access,
+            services.entry_reports,
+            services.feed_reports,
+            services.series,
+            services.clock,
         ).routes(),
         *TrackPages(
             access, services.search, services.public.public_url, services.clock

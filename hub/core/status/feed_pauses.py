@@ -9,10 +9,20 @@ from typing import Final
 
 import msgspec
 
-from storage.records import BulkPlan, FeedFilter, FeedState, PlanAction, StoredFeed
+from storage.records import (
+    BulkPlan,
+    FeedFilter,
+    FeedState,
+    PlanAction,
+    Poll,
+    StoredFeed,
+)
 
 UNDER_WAY: Final = timedelta(minutes=2)
 """How long a poll may still take that was under way when its feed was paused."""
+
+NOTED_WITHIN: Final = timedelta(seconds=5)
+"""How much later than a poll it may be noted that its feed was resumed before."""
 
 
 class PauseChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -74,6 +84,22 @@ def pauses_of(
     then, so that a pause ends before, and one that only a plan may have made was none.
     """
     return list(_pauses(feed, sorted(changes, key=lambda it: it.at), sorted(polled)))
+
+
+def first_polls(
+    pauses: Iterable[FeedPause], polls: Iterable[Poll]
+) -> dict[datetime, FeedPause]:
+    """The pauses that are over, by the times of the polls that came after them: of each
+    the first by the schedule, which may see what was published in the meantime."""
+    times = sorted(each.at for each in polls if each.reason.is_by_schedule)
+    found = {}
+    for pause in pauses:
+        if pause.resumed_at is not None:
+            begin = max(pause.paused_at, pause.resumed_at - NOTED_WITHIN)
+            first = next((each for each in times if each > begin), None)
+            if first is not None:
+                found[first] = pause
+    return found
 
 
 def _pauses(

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.feed_health import health_of
+from hub.core.status.feed_pauses import first_polls
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
@@ -166,6 +167,7 @@ class FeedPages(OperatorPages):
             explanation=self._reports.explanation(report),
             polls=history.polls,
             runs=history.runs()[:SHOWN_RUNS],
+            after_pause=first_polls(timeline.pauses, history.polls),
             latest=await self._documents.entries_of(report.feed, SHOWN_ENTRIES),
             pauses=[each for each in timeline.pauses if each.resumed_at][
                 -SHOWN_PAUSES:
@@ -207,6 +209,7 @@ class FeedPages(OperatorPages):
             until=until,
             runs=runs[:RUNS_OF_PAGE],
             history=history,
+            after_pause=first_polls(history.pauses, history.polls),
             next_reason=await self._reports.reason(history.feed),
             total=len(history.polls),
             has_more=len(runs) > RUNS_OF_PAGE,

@@ -11,6 +11,7 @@ from hub.core.status.feed_pauses import (
     FeedPause,
     PauseChange,
     change_of_plan,
+    first_polls,
     pauses_of,
 )
 from storage.records import (
@@ -22,6 +23,9 @@ from storage.records import (
     FeedState,
     PlanAction,
     PlanId,
+    Poll,
+    PollOutcome,
+    PollReason,
     StoredFeed,
     SubscriptionFilter,
 )
@@ -137,3 +141,28 @@ def test_a_plan_may_have_paused_or_resumed_a_feed(
         assert found == PauseChange(
             at=at(0.5), is_pause=expected[0], by="bob, plan 7", is_sure=expected[1]
         )
+
+
+def poll(hours: float, reason: PollReason = PollReason.PLANNED) -> Poll:
+    return Poll(
+        at=at(hours), reason=reason, outcome=PollOutcome.NEW, code=200, milliseconds=9
+    )
+
+
+@pytest.mark.parametrize(
+    ("pauses", "polled", "expected"),
+    [
+        ([pause(1, 2)], [0.5, 2.5, 3], {2.5: pause(1, 2)}),
+        ([pause(1, 2)], [0.5, 1.9999, 3], {1.9999: pause(1, 2)}),
+        ([pause(1, 1.001)], [0.9999, 3], {3: pause(1, 1.001)}),
+        ([pause(1, 2), pause(4, 5)], [3, 6], {3: pause(1, 2), 6: pause(4, 5)}),
+        ([pause(1, 2)], [0.5], {}),
+        ([pause(1, None)], [3], {}),
+    ],
+)
+def test_the_first_poll_after_a_pause_is_known(
+    pauses: list[FeedPause], polled: list[float], expected: dict[float, FeedPause]
+) -> None:
+    polls = [poll(2.2, PollReason.ASKED_FOR), *map(poll, reversed(polled))]
+    found = first_polls(pauses, polls)
+    assert found == {at(hours): each for hours, each in expected.items()}

@@ -316,3 +316,24 @@ async def test_a_page_of_words_says_how_far_was_looked(
     assert said in text_of(first)
     (more,) = read(first).xpath("//p[@class='pages']/a[@rel='next']/@href")
     assert "Looked for these words" not in text_of(await browser.open(more))
+
+
+@pytest.mark.parametrize("is_dated", [True, False])
+async def test_a_pause_of_the_feed_before_the_entry_was_seen_is_named(
+    hub: Hub, browser: OperatorBrowser, *, is_dated: bool
+) -> None:
+    feed_id = await add_feed(browser)
+    token = await browser.form_token()
+    for change in ("pause", "resume"):
+        hub.clock.advance(240)
+        await browser.send(f"/admin/feeds/{feed_id}/{change}", form_token=token)
+    hub.clock.advance(60)
+    more: dict[str, object] = {} if is_dated else {"published": None, "updated": None}
+    page = await browser.open(await commit(hub, feed_id, **more))
+    stations = [row[0] for row in rows(page)]
+    assert ("Feed paused" in stations) is is_dated
+    if is_dated:
+        [_, paused, *_] = rows(page)
+        assert paused[2] == "2 min"
+        assert "by operator, by pages, until" in paused[3]
+        assert "so the entry could not be seen before" in paused[3]

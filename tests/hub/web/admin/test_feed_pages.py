@@ -143,6 +143,19 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
 
     said = "by operator, by pages, until"
     shown = await browser.open(f"/admin/feeds/{feed.id}")
+    listed = await browser.open(f"/admin/feeds/{feed.id}/polls")
+    for table in ("Last polls", "Polls"):
+        page = shown if table == "Last polls" else listed
+        why = read(page).xpath(
+            f"//*[@aria-label='{table}']//td[@data-label='Why then']"
+        )
+        after_it, before_it = (" ".join(it.text_content().split()) for it in why)
+        since, until = (paused + timedelta(hours=each) for each in (0, 2))
+        assert before_it == "planned"
+        assert after_it == (
+            f"planned the first after it was paused from {since:%Y-%m-%d %H:%M:%S} UTC"
+            f" until {until:%Y-%m-%d %H:%M:%S} UTC"
+        ).replace("planned the", "plannedthe")
     assert said in text_of(shown)
     cells = read(shown).xpath("//*[@aria-label='Pauses']//tbody/tr/*")
     paused_at, paused_by, _, resumed_by, lasted = (it.text_content() for it in cells)
