@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from hub.core.schedule.poll_period import Plan
-from hub.core.schedule.posting_profile import velocity
+from hub.core.schedule.posting_profile import is_new, velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
 from hub.core.status.feed_health import HealthReport, health_of
 from hub.core.status.feed_pauses import (
@@ -142,13 +142,15 @@ class FeedFindings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedActivity:
     """What a list shows of a feed besides its state. ``posts``: new entries a day, as
-    the hub saw them; ``pusher``: the hub that pushes the feed, "" if none does;
-    ``subscribers``: active subscriptions; ``last_failure``: of the polls that are kept
-    the last that failed, unless the feed fails now."""
+    the hub saw them, at least so many if the feed ``is_new``; ``pusher``: the hub that
+    pushes the feed, "" if none does; ``subscribers``: active subscriptions;
+    ``last_failure``: of the polls that are kept the last that failed, unless the feed
+    fails now."""
 
     feed: StoredFeed
     health: HealthReport
     posts: float
+    is_new: bool
     polls_per_entry: float | None
     pusher: str
     subscribers: int
@@ -474,6 +476,7 @@ def _activity(
         feed=feed,
         health=health_of(feed),
         posts=velocity(feed.polling.posting, now),
+        is_new=is_new(feed.polling.posting, now),
         polls_per_entry=polls_per_entry(feed, now),
         pusher=push.hub if push and is_pushed else "",
         subscribers=subscribers,

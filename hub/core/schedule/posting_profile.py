@@ -149,6 +149,12 @@ def velocity(posting: Posting, now: datetime) -> float:
     return round(_decayed(posting, now) / (_seen_days(posting, now) + PRIOR_DAYS), 3)
 
 
+def is_new(posting: Posting, now: datetime) -> bool:
+    """Whether the feed is known for less than the days that `velocity` is the mean of
+    at least, so that it posted more often than that says."""
+    return posting.weight > 0 and _seen_days(posting, now) < PRIOR_DAYS
+
+
 def burst_of(posting: Posting, now: datetime) -> float:
     """The posts of the last hours, each counting e^(-age/τ), τ of `BURST_MEMORY`."""
     if posting.at is None or not posting.burst:

@@ -8,6 +8,7 @@ import pytest
 from hub.core.schedule.posting_profile import (
     burst_of,
     count_posts,
+    is_new,
     posting_history,
     posting_rate,
     read_habits,
@@ -37,6 +38,17 @@ def test_the_dates_of_a_first_document_are_history() -> None:
     assert daily.since == NOW - 59 * DAY
     assert posting_rate(daily, NOW) == pytest.approx(1, abs=0.1)
     assert velocity(daily, NOW) == pytest.approx(0.93, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("days", "weight", "expected"),
+    [(0.01, 2_000.0, True), (2, 1.0, True), (3, 1.0, False), (0.01, 0.0, False)],
+)
+def test_a_feed_is_new_while_its_mean_is_of_more_days_than_it_is_known(
+    days: float, weight: float, *, expected: bool
+) -> None:
+    posting = Posting(since=NOW - days * DAY, weight=weight, at=NOW)
+    assert is_new(posting, NOW) is expected
 
 
 def test_undated_entries_are_no_history_and_future_ones_are_of_now() -> None:

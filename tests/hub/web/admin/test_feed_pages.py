@@ -180,6 +180,21 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     assert "none, because it is paused" in page
 
 
+async def test_of_a_new_feed_the_mean_is_told_as_the_least(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed, now = await Scene(hub.storage).add_feed(), hub.clock.now()
+    posting = Posting(since=now - timedelta(minutes=18), weight=2_000.0, at=now)
+    polling = Polling(period=60.0, posting=posting)
+    await hub.storage.log.commit(fetch(feed, polling=polling))
+    page = await browser.open("/admin/feeds")
+    assert rows(page)[0][4:6] == ["≥ 800", "≤ 1.8"]
+    assert "≥: a mean learnt slowly, over two and a half days" in text_of(page)
+    text = text_of(await browser.open(f"/admin/feeds/{feed.id}"))
+    assert "Posts a day, mean of 2.5 days: it is known for less ≥ 800" in text
+    assert "Polls for each post ≤ 1.8" in text
+
+
 async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
@@ -196,6 +211,7 @@ async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     await hub.storage.log.commit(commit)
     [row] = rows(await browser.open("/admin/feeds"))
     assert row[4:7] == ["4", "6", ""]
+    assert "learnt slowly" not in text_of(await browser.open("/admin/feeds"))
     await ask_hub(
         hub.storage,
         NewPushCallback(
