@@ -76,6 +76,7 @@ def print_report(report: Document) -> None:
             ("topic", report["topic"]),
             ("callback", report["callback"]),
             ("record", report["position"]),
+            *(("told of", _told(each)) for each in report["told"]),
         ]
     )
     say()
@@ -91,6 +92,11 @@ def print_report(report: Document) -> None:
     )
     say(f"\nthe request, {sameness} ({plural(request['size'], 'byte')}):")
     _print_request(request)
+
+
+def _told(entry: Document) -> str:
+    number = "" if entry["id"] is None else f" (entry {entry['id']})"
+    return f"{entry['title']}{number}"
 
 
 def print_trial(trial: Document) -> None:

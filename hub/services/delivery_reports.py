@@ -57,6 +57,8 @@ COUNTED = 20
 """Records of a dead letter that are read to tell what it is of."""
 MOST_DESCRIBED = 100
 """Dead letters that are described at once."""
+SHOWN_ENTRIES = 100
+"""Entries of a request that are named."""
 SHOWN_TITLES = 3
 MOST_TITLED = 2 * SHOWN_TITLES
 """Records of a dead letter whose titles are read: entries may be deleted since."""
@@ -82,10 +84,29 @@ class RenderedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldEntry:
+    """``id`` None: it is an event, and ``title`` its type."""
+
+    id: EntryId | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldEntries:
+    """What records tell of: how many entries and events, and the first `SHOWN_ENTRIES`
+    of them; entries that were deleted or hidden since are counted only."""
+
+    entries: tuple[ToldEntry, ...] = ()
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryReport:
-    """A failed request. ``request`` None: ``reason`` says why it cannot be shown."""
+    """A failed request, and what it ``told`` of. ``request`` None: ``reason`` says why
+    it cannot be shown."""
 
     failed: FailedAttempt
+    told: ToldEntries = ToldEntries()
     request: RenderedRequest | None = None
     reason: str = ""
 
@@ -382,7 +403,12 @@ class DeliveryReportService:
 
     async def _titles(self, records: Sequence[Record]) -> dict[EntryId, str]:
         """The title of the first entry of each record."""
-        ids = [each.entries[0].entry_id for each in records if each.entries]
+        return await self._titles_of(
+            [each.entries[0].entry_id for each in records if each.entries]
+        )
+
+    async def _titles_of(self, ids: Sequence[EntryId]) -> dict[EntryId, str]:
+        """The titles of those of the entries that are neither deleted nor hidden."""
         return {
             each.id: _title(unpack(each.body, Entry))
             for each in await self._storage.log.entries(ids)
@@ -398,17 +424,29 @@ class DeliveryReportService:
     async def _report(
         self, failed: FailedAttempt, subscription: Subscription
     ) -> DeliveryReport:
-        details = failed.attempt.details
+        details, position = failed.attempt.details, failed.attempt.position
+        positions = details.request.records if details else (position,)
+        records = await self._records(subscription.feed_id, positions)
+        readable = await self._readable(records, subscription.feed_id)
+        told = await self._told(readable)
         if details is None:
-            return DeliveryReport(failed=failed, reason=NOT_KEPT)
-        sent = details.request
-        records = await self._records(subscription.feed_id, sent.records)
-        if len(records) < len(sent.records):
-            return DeliveryReport(failed=failed, reason=TRIMMED)
-        position = failed.attempt.position
-        request = await self._render(records, subscription, position, sent)
+            return DeliveryReport(failed=failed, told=told, reason=NOT_KEPT)
+        if len(records) < len(positions):
+            return DeliveryReport(failed=failed, told=told, reason=TRIMMED)
+        request = await self._render(records, subscription, position, details.request)
         reason = "" if request else NOTHING_LEFT
-        return DeliveryReport(failed=failed, request=request, reason=reason)
+        return DeliveryReport(failed=failed, told=told, request=request, reason=reason)
+
+    async def _told(self, records: Sequence[Record]) -> ToldEntries:
+        events = [
+            ToldEntry(id=None, title=each.event.type) for each in records if each.event
+        ]
+        ids = list(
+            dict.fromkeys(ref.entry_id for each in records for ref in each.entries)
+        )
+        titles = await self._titles_of(ids[:SHOWN_ENTRIES])
+        entries = [ToldEntry(id=id, title=titles[id]) for id in ids if id in titles]
+        return ToldEntries(entries=(*events, *entries), total=len(events) + len(ids))
 
     async def _records(
         self, feed_id: FeedId, positions: Sequence[Position]

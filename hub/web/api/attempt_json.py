@@ -102,6 +102,14 @@ class AttemptsJson(JsonObject):
     kept_from: Time | None
 
 
+class ToldEntryJson(JsonObject):
+    """An entry that a request told of; of an event the ``title`` is its type, and
+    ``id`` is null."""
+
+    id: int | None
+    title: str
+
+
 class FailedDeliveryJson(JsonObject):
     """A request that a callback did not take."""
 
@@ -160,13 +168,17 @@ class PreviewedRequestJson(CallbackRequestJson):
 class DeliveryReportJson(AttemptJson):
     """A delivery that failed.
 
-    ``request`` is rendered and signed again; ``is_same`` says whether it is byte for
-    byte what was sent. If it is null, ``request_missing`` says why.
+    ``told``: the first 100 of the ``told_total`` entries that it told of, without those
+    that were deleted or hidden since. ``request`` is rendered and signed again;
+    ``is_same`` says whether it is byte for byte what was sent. If it is null,
+    ``request_missing`` says why.
     """
 
     subscription: int
     topic: str
     callback: str
+    told: list[ToldEntryJson]
+    told_total: int
     request: CallbackRequestJson | None
     request_missing: str
 
@@ -178,6 +190,8 @@ class DeliveryReportJson(AttemptJson):
             attempt,
             failed,
             subscription=failed.attempt.subscription_id,
+            told=[ToldEntryJson.of(each) for each in report.told.entries],
+            told_total=report.told.total,
             request=report.request and CallbackRequestJson.of_request(report.request),
             request_missing=report.reason,
         )

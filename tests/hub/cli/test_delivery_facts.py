@@ -35,7 +35,8 @@ def page_of(*failed: dict[str, Any], **changes: object) -> dict[str, Any]:
 def failed_delivery(**changes: object) -> dict[str, Any]:
     more = {"failed_at": "dns", "answer": None, "answer_withheld": False}
     nothing = {"request": None, "request_missing": "the log no longer has it"}
-    return {**FAILED, **more, **nothing, **changes}
+    told: dict[str, Any] = {"told": [], "told_total": 0}
+    return {**FAILED, **more, **nothing, **told, **changes}
 
 
 def test_failures_are_listed_by_what_is_wanted(fanfare: Fanfare, api: FakeApi) -> None:
@@ -82,10 +83,14 @@ def test_a_failure_is_shown_in_full(fanfare: Fanfare, api: FakeApi) -> None:
         "size": 2,
         "is_same": True,
     }
-    document = failed_delivery(failed_at="answered", answer=answer, request=request)
+    told = [{"id": 34, "title": "News"}, {"id": None, "title": "feed.failing"}]
+    document = failed_delivery(
+        failed_at="answered", answer=answer, request=request, told=told
+    )
     api.answers["GET /api/deliveries/failed/12"] = (200, document)
     lines = fanfare("deliveries", "show", "12").stdout
     assert "complete answer, but not a 2xx" in lines
+    assert "told of       News (entry 34)\ntold of       feed.failing\n" in lines
     assert "    retry-after: 60\n\n    not\n    now\n    […]" in lines
     assert "the request, as it was sent (2 bytes):\n    POST https://you" in lines
     assert "    webhook-id: epoch-9-4\n\n    {}\n" in lines

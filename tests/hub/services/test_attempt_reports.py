@@ -17,6 +17,8 @@ from hub.services.delivery_reports import (
     PAGE,
     DeliveryReportService,
     LostEntries,
+    ToldEntries,
+    ToldEntry,
 )
 from protocols.operational_events import EventType, event_topic
 from storage.contract import Storage
@@ -221,3 +223,9 @@ async def test_an_event_is_told_by_its_type(scene: Scene) -> None:
     await scene.storage.events.publish(START, 9)
     await scene.deliver(at(1))
     assert await told(scene.storage, subscription) == [("hub.disk", 1)]
+    await scene.flush(attempts=(failed(subscription),))
+    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
+    in_full = (await reports.get(1)).told
+    assert in_full == ToldEntries(
+        entries=(ToldEntry(id=None, title="hub.disk"),), total=1
+    )

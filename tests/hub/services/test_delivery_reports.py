@@ -86,6 +86,7 @@ async def test_the_request_is_shown_as_it_was_sent_without_its_secret(
     shown = {name.lower(): value for name, value in request.headers.items()}
     assert {**shown, "content-length": str(len(request.body))} == sent.headers
     assert (request.body, request.is_same) == (sent.body, True)
+    assert [each.title for each in report.told.entries] == ["News"]
     assert request.url == scene.subscribers["hook"].url
     assert "geheim" not in repr(report)
 

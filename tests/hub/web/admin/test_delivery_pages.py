@@ -13,6 +13,7 @@ from storage.records import (
     AttemptReason,
     NewDeadLetter,
     Position,
+    RecordKind,
     RetryingSubscription,
     RetryMoved,
     RetryOpened,
@@ -285,6 +286,39 @@ async def test_an_outcome_that_there_is_not_is_refused(
     answer = await browser.open(f"{PAGE}?outcome=odd")
     assert answer.status_code == 422
     assert "Outcome: expected one of given-up" in text_of(answer)
+
+
+async def test_a_failed_request_names_what_it_told_of_and_what_is_kept_of_it(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
+    await scene.publish(feed, "News", "Other")
+    await scene.flush(attempts=(failed(subscription, kept=details()),))
+    answer = await browser.open("/admin/deliveries/1")
+    of = "//dt[. = 'Told of']/following-sibling::dd[1]"
+    links = read(answer).xpath(f"{of}/a")
+    assert [each.text_content() for each in links] == ["News", "Other"]
+    assert "News" in text_of(await browser.open(links[0].get("href")))
+    text = text_of(answer)
+    assert "of its body only the size, 4.71 kB, and a checksum are kept" in text
+    assert "No body of a request is kept" in text
+    await scene.publish(feed, "News", kind=RecordKind.DELETED)
+    [told] = read(await browser.open("/admin/deliveries/1")).xpath(of)
+    assert told.text_content().split() == (
+        ["Other", "1", "more", "not", "shown,", "deleted", "or", "hidden", "since"]
+    )
+
+
+async def test_a_failed_request_that_the_log_no_longer_has_names_no_entry(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    subscription = await scene.subscribe(await scene.add_feed())
+    await scene.flush(attempts=(failed(subscription),))
+    page = text_of(await browser.open("/admin/deliveries/1"))
+    assert "not known: the log no longer has it" in page
 
 
 async def test_why_an_answer_is_not_kept_is_said_and_what_to_do(
