@@ -27,14 +27,14 @@ LEASE_SECONDS = 60.0
 RENEWAL_SECONDS = LEASE_SECONDS / 3
 
 WORK_SECONDS: Final = 300.0
-"""How long others wait for what somebody holds that has got stuck. What a node held
-whose term has ended is free at once."""
+"""A lease lasts so long after it was taken or last renewed. What a node held whose term
+has ended is free at once."""
 
 WORK_RENEWAL_SECONDS: Final = WORK_SECONDS / 3
 
 LONGEST_WORK_SECONDS: Final = 1_800.0
 """Longer than the deadlines of all requests together that one piece of work may make.
-After so long it is taken to be stuck, and its lease runs out."""
+After so long it is taken to be stuck, and its lease ends."""
 
 log = structlog.get_logger()
 
@@ -162,6 +162,8 @@ class WorkClaims:
                 log.warning(
                     "claims_not_renewed", kind=kind, ids=[*ids], error=str(error)
                 )
+            except Exception:  # the work goes on, and the next renewal may succeed
+                log.exception("claims_renewal_broke", kind=kind, ids=[*ids])
 
     async def release(self, kind: WorkKind, ids: Sequence[int], lease_id: int) -> None:
         """Give up what is not done. If storage does not take that now, it is done

@@ -49,8 +49,8 @@ class ClaimStore(Protocol):
         seconds: float,
         now: datetime,
     ) -> frozenset[int]:
-        """Extend this lease, to so many seconds from now, on those of these that it is
-        not over on; returns which."""
+        """Let this lease last ``seconds`` from ``now`` for those of these ids for which
+        it is not over; returns them."""
         ...
 
     async def release(

@@ -46,8 +46,14 @@ ORDER BY c.id
 class PostgresControl(SqliteControl):
     """Stores report what has become durable; this passes it to the watchers."""
 
-    def __init__(self, connections: Connections, end: LogEnd) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        end: LogEnd,
+        unread_seconds: float = UNREAD_SECONDS,
+    ) -> None:
         super().__init__(end)
+        self._unread_seconds = unread_seconds
         self._connections = connections
         self._log_end = end
         self._following: asyncio.Task[None] | None = None
@@ -77,7 +83,7 @@ class PostgresControl(SqliteControl):
                 return
             except Exception as error:  # whatever it is, the next look may succeed
                 rows = []
-                if loop.time() - read_at > UNREAD_SECONDS:
+                if loop.time() - read_at > self._unread_seconds:
                     read_at = loop.time()
                     self._tell(DecisionsMissed(str(error) or repr(error)))
             for head, number, *event in rows:

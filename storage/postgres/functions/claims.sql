@@ -106,11 +106,14 @@ END $$;
 CREATE OR REPLACE FUNCTION end_claims(
     of_kind text, ids bigint[], lease bigint, holder bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- End those claims that are held under this lease; returns which they are.
+-- End those claims that are held under this lease; returns which they are. A renewal of
+-- the same may be under way.
 DECLARE
     ended bigint[];
 BEGIN
     PERFORM require_term(holder);
+    PERFORM 1 FROM claims WHERE kind = of_kind AND item = ANY(ids) AND lease_id = lease
+        ORDER BY item FOR UPDATE;
     WITH c AS (
         DELETE FROM claims WHERE kind = of_kind AND item = ANY(ids) AND lease_id = lease
         RETURNING item

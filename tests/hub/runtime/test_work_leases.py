@@ -36,7 +36,7 @@ class FakeClaims:
     leases: list[int] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     renewed: list[tuple[float, frozenset[int]]] = field(default_factory=list)
-    is_broken: bool = False
+    error: Exception | None = None
     time: PlayedTime = field(default_factory=PlayedTime)
 
     def is_trusted(self) -> bool:
@@ -57,8 +57,8 @@ class FakeClaims:
         seconds: float,
         now: datetime,
     ) -> frozenset[int]:
-        if self.is_broken:
-            raise WriteFailed("the disk is full")
+        if self.error:
+            raise self.error
         assert (now, seconds > 0) == (self.time.clock.now(), True)
         self.renewed.append((self.time.now + seconds, frozenset(ids)))
         return frozenset(ids) - {LOST}
@@ -66,8 +66,8 @@ class FakeClaims:
     async def release(
         self, kind: WorkKind, ids: Sequence[int], *, lease_id: int
     ) -> None:
-        if self.is_broken:
-            raise WriteFailed("the disk is full")
+        if self.error:
+            raise self.error
         self.released += ids
 
 
@@ -109,7 +109,7 @@ async def test_what_was_given_after_the_term_is_given_back() -> None:
 async def test_what_cannot_be_given_up_is_given_up_before_more_is_begun() -> None:
     store = FakeClaims()
     claims = claims_of(store)
-    store.is_broken = True
+    store.error = WriteFailed("the disk is full")
     with capture_logs() as lines:
         await claims.release(KIND, [1], 7)
         await claims.release(KIND, [2], 8)
@@ -119,7 +119,7 @@ async def test_what_cannot_be_given_up_is_given_up_before_more_is_begun() -> Non
     with pytest.raises(WriteFailed):
         await claims.may_begin()
 
-    store.is_broken = False
+    store.error = None
 
     assert await claims.may_begin()
     assert sorted(store.released) == [1, 2]
@@ -166,11 +166,20 @@ async def test_only_what_is_still_held_is_renewed() -> None:
     assert set(alone[3:]) == {frozenset({1})}
 
 
-async def test_a_renewal_that_fails_is_told_and_made_later() -> None:
-    store = FakeClaims(is_broken=True)
+@pytest.mark.parametrize(
+    ("error", "event"),
+    [
+        (WriteFailed("the disk is full"), "claims_not_renewed"),
+        (TypeError("not a row"), "claims_renewal_broke"),
+    ],
+)
+async def test_a_renewal_that_fails_is_told_and_made_later(
+    error: Exception, event: str
+) -> None:
+    store = FakeClaims(error=error)
     with capture_logs() as lines, claims_of(store).renewed(KIND, [1], 7):
         await store.time.pass_by(WORK_SECONDS / 2)
-        store.is_broken = False
+        store.error = None
         await store.time.pass_by(WORK_SECONDS / 2)
-    assert [line["event"] for line in lines] == ["claims_not_renewed"]
+    assert [line["event"] for line in lines] == [event]
     assert store.renewed

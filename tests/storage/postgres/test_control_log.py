@@ -10,7 +10,13 @@ import pytest
 from storage.errors import StorageClosed, WriteFailed
 from storage.postgres.connections import Connections, Row
 from storage.postgres.control import PostgresControl
-from storage.records import ControlEvent, PauseChanged, Position, SubscriptionId
+from storage.records import (
+    ControlEvent,
+    DecisionsMissed,
+    PauseChanged,
+    Position,
+    SubscriptionId,
+)
 from storage.sqlite.log_end import LogEnd
 from tests.support.waiting import eventually
 
@@ -47,3 +53,27 @@ async def test_after_a_look_that_failed_the_next_one_goes_on(error: Exception) -
     assert told == [PauseChanged(SubscriptionId(5), is_paused=True)]
     assert reads.asked == [(2,), (2,), (3,)]
     assert end.position == 7
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (WriteFailed("away"), "away"),
+        (TypeError("not a row"), "not a row"),
+        (TypeError(), "TypeError()"),
+    ],
+)
+async def test_after_looks_that_failed_for_long_decisions_count_as_missed(
+    error: Exception, reason: str
+) -> None:
+    reads = FakeReads([error])
+    control = PostgresControl(
+        cast("Connections", reads), LogEnd(Position(0)), unread_seconds=0
+    )
+    told: list[ControlEvent] = []
+    with control.watch(told.append):
+        control.follow(2)
+        await eventually(lambda: len(reads.asked) == 2, seconds=9)
+        control.stop()
+
+    assert told == [DecisionsMissed(reason)]

@@ -50,3 +50,34 @@ async def test_news_lock_their_feeds_by_ids(tmp_path: Path) -> None:
             assert await (await putting).fetchone() == (3,)
         await committing.close()
         await hub.close()
+
+
+CLAIM = "INSERT INTO claims VALUES ('denials', %s, 7, %s, 9000000000000)"
+FREE_CLAIMS = "SELECT item FROM claims ORDER BY item FOR UPDATE SKIP LOCKED"
+
+
+async def test_claims_that_end_are_locked_by_their_items(tmp_path: Path) -> None:
+    async with new_postgres() as location:
+        hub = await open_database(location, tmp_path / "key")
+        node = hub._connections.incarnation
+        ending = await connect(hub._connections._settings)
+        for scan in ("index", "bitmap"):  # neither: rows come as they were stored
+            await ending.execute(f"SET enable_{scan}scan = off".encode())
+
+        with (
+            psycopg.connect(location) as first,
+            psycopg.connect(location, autocommit=True) as other,
+        ):
+            for item in (3, 2, 1):
+                other.execute(CLAIM, (item, node))
+            first.execute("SELECT 1 FROM claims WHERE item = 1 FOR UPDATE")
+            end = ending.execute(
+                "SELECT end_claims('denials', ARRAY[1, 2, 3]::bigint[], 7, %s)", (node,)
+            )
+            task = asyncio.create_task(end)
+            await eventually(lambda: other.execute(WAITING).fetchone() == (1,))
+            assert other.execute(FREE_CLAIMS).fetchall() == [(2,), (3,)]
+            first.rollback()
+            assert sorted((await (await task).fetchone() or ([],))[0]) == [1, 2, 3]
+        await ending.close()
+        await hub.close()
