@@ -284,7 +284,7 @@ def entries(
 def _others(page: Document) -> str:
     """What is known of entries that were not looked at for an order by delay."""
     if page["others_within"] is not None:
-        return f"; all others came within {_span(page['others_within'])}"
+        return f"; the others came within {_span(page['others_within'])}"
     return "; others were not looked at" if page["has_more"] else ""
 
 

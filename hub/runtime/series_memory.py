@@ -195,6 +195,12 @@ class Ring:
         """When the first slot begins that was set, in Unix seconds."""
         return self.begun * self.step if self.begun >= 0 else inf
 
+    @property
+    def kept_from(self) -> float:
+        """When the first slot begins that it still has, in Unix seconds; infinite
+        without any."""
+        return max(self.begins_at, (self.latest - self.length + 1) * self.step)
+
     def put(self, slot: int, values: Values, delays: Delays) -> None:
         """Set a slot; slots that were later, or lie between, are empty from then on."""
         self._forget(slot)
@@ -527,13 +533,17 @@ class SeriesMemory:
         """The slots with delays in a span of time, as fine as they are known: the one
         with the longest first, of several the last."""
         _, tens, coarse = self.rings
-        oldest = max(tens.begun, tens.latest - tens.length + 1) * tens.step
-        fine_from = max(ceil(oldest / coarse.step) * coarse.step, since)
-        found = [
-            *coarse.delay_slots(name, since, min(fine_from, until)),
-            *tens.delay_slots(name, fine_from, until),
-        ]
+        fine_from = -(-tens.kept_from // coarse.step) * coarse.step
+        found = [*tens.delay_slots(name, max(fine_from, since), until)]
+        if since < fine_from:
+            found += coarse.delay_slots(name, since, min(fine_from, until))
         return sorted(found, key=lambda each: (-each.longest, -each.since))
+
+    @property
+    def delays_kept_from(self) -> float:
+        """When the first slot with delays begins, in Unix seconds; infinite if there is
+        none."""
+        return min(each.kept_from for each in self.rings[1:])
 
     def _slot(self, since: float, until: float, have_delays: bool) -> int:
         """Seconds of a slot of the finest ring that reaches back so far. For delays it

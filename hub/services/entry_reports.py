@@ -202,8 +202,9 @@ class CommittedPage:
     By delay there is one page: the first of those that are wanted among ``examined``
     entries. ``has_more``: there may be entries that were not looked at. Then
     ``others_within`` is None and those looked at are the last of the span, of the feed
-    if it is one feed's; or it is the seconds after their publication within which the
-    hub committed all others, and they are of the times with the longest delays.
+    if it is one feed's; or they are of the times with the longest delays, and it is the
+    seconds within which all other new entries came, as the hub counted them: see
+    `hub.core.status.freshness.publications`, which believes fewer dates.
     """
 
     entries: tuple[CommittedEntry, ...]
@@ -216,6 +217,9 @@ class CommittedPage:
 
 class LateTimes(Protocol):
     """The part of `hub.services.hub_series.HubSeries` that is needed here."""
+
+    @property
+    def counted_from(self) -> datetime | None: ...
 
     def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]: ...
 
@@ -247,11 +251,11 @@ class EntryReportService:
         At most `MOST_RECORDS` records are examined, so a page may be short and not the
         last. The cursor must come from a page in the same order.
         """
-        if order is EntryOrder.DELAY and wanted == ALL_COMMITTED and self._times:
-            times = self._times.late_times(since, until)
+        if order is EntryOrder.DELAY:
+            is_of_all = wanted == ALL_COMMITTED
+            times = await self._late_times(since, until) if is_of_all else []
             if sum(each.count for each in times) > MOST_RANKED:
                 return await self._of_late_times(since, until, limit, times)
-        if order is EntryOrder.DELAY:
             return await self._by_delay(since, until, limit, wanted)
         tell = (
             self._notified_entries
@@ -294,6 +298,19 @@ class EntryReportService:
             has_more=cursor is not None,
         )
 
+    async def _late_times(self, since: datetime, until: datetime) -> list[DelaySlot]:
+        """Those of a span with the longest delays first; none if entries came before
+        delays were counted."""
+        counted_from = self._times.counted_from if self._times else None
+        if self._times is None or counted_from is None:
+            return []
+        begin, log = counted_from - OUT_OF_ORDER, self._storage.log
+        if since < begin:
+            first = await log.position_before(since)
+            if await log.position_before(begin) > first:
+                return []
+        return self._times.late_times(since, until)
+
     async def _of_late_times(
         self,
         since: datetime,
@@ -304,10 +321,8 @@ class EntryReportService:
         """``times``: those with the longest delays first."""
         told = dict[tuple[Position, EntryId], tuple[Record, EntryRef]]()
         ranked: list[_NotifiedEntry] = []
-        others_within: float | None = None
         for time in times:
             if len(told) >= MOST_RANKED or _are_all_later(ranked[:limit], limit, time):
-                others_within = time.longest
                 break
             of_time, cursor = await self._notified_backwards(
                 max(since, datetime.fromtimestamp(time.since, UTC) - OUT_OF_ORDER),
@@ -321,14 +336,15 @@ class EntryReportService:
             ranked += await self._matching(new, ALL_COMMITTED)
             ranked.sort(key=lambda each: each.rank)
             if cursor is not None:
-                others_within = time.longest
                 break
+        else:  # the log no longer has so many
+            return await self._by_delay(since, until, limit, ALL_COMMITTED)
         return CommittedPage(
             entries=await self._described(ranked[:limit]),
             next=None,
             examined=len(told),
-            has_more=others_within is not None,
-            others_within=others_within,
+            has_more=True,
+            others_within=time.longest,
         )
 
     async def _matching(

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from math import inf
 from typing import Final
 
 from hub.runtime.clock import Clock
@@ -144,6 +145,15 @@ class HubSeries:
     ) -> DelayLine:
         """The line of a delay. ``known``: as for `line`."""
         return self._series.delay_line(name, wanted, known)
+
+    @property
+    def counted_from(self) -> datetime | None:
+        """From when on `late_times` knows how late entries were; None: it is not known
+        yet."""
+        self._count_open()
+        kept_from = self._series.delays_kept_from
+        is_known = self.has_loaded and kept_from < inf
+        return datetime.fromtimestamp(kept_from, UTC) if is_known else None
 
     def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]:
         """When new entries were committed in a span of time, by how long after their

@@ -154,8 +154,9 @@ class CommittedEntriesJson(JsonObject):
     last. ``reached``: to when was looked for the words of `search`; null: to the end.
 
     ``examined``: in the order of their delay, these are of so many; ``has_more``: there
-    are others, which were committed ``others_within`` so many seconds after their
-    publication, or, if that is null, before these. Otherwise null and false.
+    may be others; ``others_within``: so many seconds after their publication these were
+    committed, as the hub counted them, null if that is not known. Otherwise null and
+    false.
     """
 
     entries: list[CommittedEntryJson]
@@ -268,10 +269,11 @@ class SeriesRoutes(Routes):
         " long unless `exact`, null if none has or that took a retry. `feed` and"
         " `search` (words of the title) name which are wanted. `cursor` is the"
         " `next` of the page before. A page that is not the last may be short. By their"
-        " delay at most 500 are `examined`. If there are others (`has_more`), those"
-        " examined are of the times with the longest delays, and the others were"
-        " committed `others_within` seconds after their publication (null: perhaps"
-        " later); with `feed` or `search`, they are the last ones.",
+        " delay some hundreds are `examined` at most. If there are others (`has_more`),"
+        " those examined are of the times with the longest delays, and the other new"
+        " ones were committed `others_within` so many seconds after their publication,"
+        " as the hub counted them. If that is not known, it is null; with `feed` or"
+        " `search` those examined are the last ones then.",
         answers={200: CommittedEntriesJson},
         query=(
             *SPAN,

@@ -105,6 +105,7 @@ def test_times_with_delays_are_found_by_the_longest_of_them() -> None:
     assert [(each.until - each.since, each.count) for each in found][1:3] == [
         *((300, 9), (10, 1)),
     ]
+    assert memory.delays_kept_from == NOW - 600
     (last,) = memory.delay_slots(LATE, NOW + 10, NOW + 20)
     assert last.since == NOW + 10
 

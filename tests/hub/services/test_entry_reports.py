@@ -335,6 +335,7 @@ class FakeTimes:
     """Times with delays, the longest first."""
 
     slots: Sequence[DelaySlot]
+    counted_from: datetime | None = START
 
     def late_times(self, since: datetime, until: datetime) -> list[DelaySlot]:
         return [*self.slots]
@@ -364,7 +365,7 @@ async def publish_late(scene: Scene, feed: StoredFeed, when: float, **ago: int) 
             [slot(0, inf), slot(40, 60.0), slot(20, 60.0)], 2, "ab", 60.0, id="one bin"
         ),
         pytest.param(
-            [slot(0, inf), slot(40, 60.0), slot(20, 5.0)], 9, "abdc", None, id="all"
+            [slot(0, inf), slot(40, 60.0), slot(20, 5.0)], 9, "abdce", None, id="all"
         ),
     ],
 )
@@ -379,6 +380,7 @@ async def test_of_a_long_time_the_latest_are_found_by_the_times_when_they_came(
     await publish_late(scene, feed, 5, a=300)
     await publish_late(scene, feed, 22, c=2)
     await publish_late(scene, feed, 45, b=60, d=3)
+    await publish_late(scene, feed, 70, e=1)  # of it nothing was counted
 
     service = EntryReportService(scene.storage, times=FakeTimes(times))
     page = await service.committed(at(0), at(99), limit=limit, order=EntryOrder.DELAY)
@@ -401,6 +403,26 @@ async def test_the_rest_of_a_time_that_is_too_full_may_have_come_as_late(
     page = await service.committed(at(0), at(99), limit=9, order=EntryOrder.DELAY)
 
     assert (page.examined, page.others_within) == (MOST_RANKED, 15.0)
+
+
+@pytest.mark.parametrize(
+    ("counted_from", "is_covered"),
+    [(None, False), (30, False), (12, True), (0, True)],
+)
+async def test_times_are_looked_at_only_if_nothing_came_before_they_were_counted(
+    scene: Scene, counted_from: int | None, is_covered: bool
+) -> None:
+    feed = await scene.add_feed()
+    await publish_late(scene, feed, 5, a=9)
+    await publish_late(scene, feed, 45, b=3)
+
+    known = None if counted_from is None else at(counted_from)
+    times = FakeTimes([slot(0, inf), slot(40, 5.0, MOST_RANKED)], known)
+    service = EntryReportService(scene.storage, times=times)
+    page = await service.committed(at(-20), at(99), limit=1, order=EntryOrder.DELAY)
+
+    assert (page.others_within == 5.0) is is_covered
+    assert page.examined == (1 if is_covered else 2)
 
 
 async def test_an_update_is_late_by_its_own_date(scene: Scene) -> None:
