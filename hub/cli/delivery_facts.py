@@ -76,7 +76,7 @@ def print_report(report: Document) -> None:
             ("topic", report["topic"]),
             ("callback", report["callback"]),
             ("record", report["position"]),
-            *(("told of", _told(each)) for each in report["told"]),
+            *(("told of", told_entry(each)) for each in report["told"]),
         ]
     )
     say()
@@ -94,7 +94,8 @@ def print_report(report: Document) -> None:
     _print_request(request)
 
 
-def _told(entry: Document) -> str:
+def told_entry(entry: Document) -> str:
+    """Name an entry that a request told of: ``News (entry 34)``."""
     number = "" if entry["id"] is None else f" (entry {entry['id']})"
     return f"{entry['title']}{number}"
 

@@ -15,7 +15,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.cli import VerbGroup, examples, say
-from hub.cli.delivery_facts import lost_entries_of, print_attempts, print_trial
+from hub.cli.delivery_facts import (
+    lost_entries_of,
+    print_attempts,
+    print_trial,
+    told_entry,
+)
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.line_input import with_input, with_scheme
@@ -237,6 +242,11 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
 @click.option("--failed", "outcome", flag_value="failed", help="Only failures.")
 @click.option("--since", metavar="AGE|TIME", help="Only those from then on.")
 @click.option("--until", metavar="AGE|TIME", help="Only those before then.")
+@click.option(
+    "--record",
+    type=click.IntRange(1),
+    help="Only those that told of this record, and all of its entries.",
+)
 @limit_option
 @json_option("Print one JSON array.")
 @speaks_to_hub
@@ -246,17 +256,21 @@ def attempts(
     outcome: str | None,
     since: str | None,
     until: str | None,
+    record: int | None,
     limit: int | None,
     as_json: bool,
 ) -> None:
     """List the requests to a callback, newest first, and what each told of."""
     path = f"/api/subscriptions/{subscription}/attempts"
-    given = {"outcome": outcome, "since": since, "until": until}
+    given = {"outcome": outcome, "since": since, "until": until, "record": record}
     every = hub.each(path, "attempts", by="before", **given)
     found = list(islice(every, limit))
     if as_json:
         say_json(found)
         return
+    if record is not None:
+        told = hub.get(path, record=record, limit=1)["told"]
+        print_facts([("told of", told_entry(each)) for each in told])
     if not found:
         say("no attempts")
         kept_from = hub.get(path, limit=1)["kept_from"]

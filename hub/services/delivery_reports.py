@@ -240,6 +240,26 @@ class DeliveryReportService:
         titles = await self._titles(list(told.values())) if told else {}
         return [_attempt_report(each, told, titles) for each in attempts]
 
+    async def told_of(
+        self,
+        subscription_id: SubscriptionId,
+        position: Position,
+        *,
+        account: AccountId | None = None,
+    ) -> ToldEntries:
+        """What a record of its feed tells the callback of a subscription of; nothing if
+        the account may no longer read the feed.
+
+        Raises `NotFound`, also if it belongs to another account than the given one.
+        """
+        subscription = await self._storage.subscriptions.get(subscription_id)
+        if subscription is None or account not in (None, subscription.account):
+            raise NotFound("subscription", subscription_id)
+        if account is not None and not await self._is_open(subscription):
+            return ToldEntries()
+        records = await self._records(subscription.feed_id, (position,))
+        return await self._told(await self._readable(records, subscription.feed_id))
+
     async def kept_from(self, subscription_id: SubscriptionId) -> datetime | None:
         """From when on all failures and catch-ups of a subscription are kept; None if
         none made room for later ones."""

@@ -135,9 +135,9 @@ def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
     return [str(each) for each in (get_args(hint) or (hint,))[0]]
 
 
-def path_id(request: Request, what: str) -> int:
+def path_id(request: Request, what: str, name: str = "id") -> int:
     """The ``{id}`` of the path. Raises `Problem` 404 if it is not a number."""
-    raw = str(request.path_params["id"])
+    raw = str(request.path_params[name])
     if not raw.isascii() or not raw.isdigit() or len(raw) > 19:
         raise Problem(HTTPStatus.NOT_FOUND, f"no {what} {raw[:40]}")
     return min(int(raw), LARGEST_ID)

@@ -65,6 +65,7 @@ from storage.records import (
     AuditTarget,
     DeliveryLag,
     Format,
+    Position,
     SelectedSubscription,
     SubscriptionHealth,
     SubscriptionId,
@@ -263,6 +264,34 @@ class SubscriptionPages(OperatorPages):
             is_active=report.subscription.state is SubscriptionState.ACTIVE,
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),
+        )
+
+    @in_both_areas(
+        method="GET",
+        path="/subscriptions/{id}/records/{record}",
+        id="get_told_record_page",
+        summary="The requests that told a callback of a record, and what is kept",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def record(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        position = Position(path_id(request, "record", "record"))
+        account = own_account(request, TokenScope.LIST)
+        wanted = AttemptRange(position=position)
+        return render_page(
+            "callback_record.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            number=subscription_id,
+            position=position,
+            told=await self._deliveries.told_of(
+                subscription_id, position, account=account
+            ),
+            attempts=await self._deliveries.attempts(
+                subscription_id, wanted, SHOWN_ATTEMPTS, account=account
+            ),
         )
 
     @in_both_areas(

@@ -7,7 +7,12 @@ from typing import Self
 
 from hub.core.delivery.receiver_code import as_curl
 from hub.services.callback_trials import CallbackTrial
-from hub.services.delivery_reports import AttemptReport, DeliveryReport, RenderedRequest
+from hub.services.delivery_reports import (
+    AttemptReport,
+    DeliveryReport,
+    RenderedRequest,
+    ToldEntries,
+)
 from hub.web.json_output import JsonObject, Time
 from protocols.http import RequestStage, parse_content_type
 from storage.records import Attempt, AttemptReason, CallbackAnswer, FailedAttempt
@@ -90,24 +95,32 @@ class ListedAttemptJson(AttemptJson):
         return cls.of(AttemptJson.of_attempt(report.attempt), report)
 
 
-class AttemptsJson(JsonObject):
-    """A page of requests to a callback, newest first.
-
-    ``next`` is the ``before`` of the following page. ``kept_from``: from when on all
-    failures and catch-ups are kept; null if none made room for later ones.
-    """
-
-    attempts: list[ListedAttemptJson]
-    next: str | None
-    kept_from: Time | None
-
-
 class ToldEntryJson(JsonObject):
     """An entry that a request told of; of an event the ``title`` is its type, and
     ``id`` is null."""
 
     id: int | None
     title: str
+
+    @classmethod
+    def all_of(cls, told: ToldEntries) -> list[Self]:
+        return [cls.of(each) for each in told.entries]
+
+
+class AttemptsJson(JsonObject):
+    """A page of requests to a callback, newest first.
+
+    ``next`` is the ``before`` of the following page. ``kept_from``: from when on all
+    failures and catch-ups are kept; null if none made room for later ones. ``told``:
+    the entries of the ``record`` that is asked for, the first 100 of ``told_total``
+    without those that were deleted or hidden since; null without one.
+    """
+
+    attempts: list[ListedAttemptJson]
+    next: str | None
+    kept_from: Time | None
+    told: list[ToldEntryJson] | None = None
+    told_total: int | None = None
 
 
 class FailedDeliveryJson(JsonObject):
@@ -190,7 +203,7 @@ class DeliveryReportJson(AttemptJson):
             attempt,
             failed,
             subscription=failed.attempt.subscription_id,
-            told=[ToldEntryJson.of(each) for each in report.told.entries],
+            told=ToldEntryJson.all_of(report.told),
             told_total=report.told.total,
             request=report.request and CallbackRequestJson.of_request(report.request),
             request_missing=report.reason,

@@ -416,6 +416,13 @@ ATTEMPT_LIST: Final = (
     ),
     Parameter(name="since", help=f"only requests since then: {AGE}"),
     Parameter(name="until", help=f"only requests before then: {AGE}"),
+    Parameter(
+        name="record",
+        help="only those that told of this record, as the last one in them",
+        kind="integer",
+        least=1,
+        largest=LARGEST_ID,
+    ),
     Parameter(name="before", help="next of the page before"),
 )
 
@@ -425,7 +432,9 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
     query = request.query_params
     outcome = query_choice(request, "outcome", AttemptOutcome)
     before = read_place(query.get("before", ""))
+    record = query_number(request, "record", 0, LARGEST_ID, least=1)
     return AttemptRange(
+        position=Position(record) if record else None,
         is_delivered=None if outcome is None else outcome is AttemptOutcome.DELIVERED,
         since=moment_named("since", query.get("since", ""), now),
         until=moment_named("until", query.get("until", ""), now),

@@ -29,6 +29,7 @@ from hub.web.api.attempt_json import (
     AttemptsJson,
     ListedAttemptJson,
     PreviewedRequestJson,
+    ToldEntryJson,
     TrialDeliveryJson,
 )
 from hub.web.api.delivery_routes import (
@@ -492,25 +493,31 @@ class SubscriptionRoutes(Routes):
         " `reason` (`new_record`; `retry`, by the schedule; `news`, ahead of it because"
         " of a new record; `probe`, once all tries are used up; `catch_up`;"
         " `sent_again`; `asked`; `unknown`), and the `title` of the first of the"
-        " `entries` that it told of (0: the log no longer has them).",
+        " `entries` that it told of (0: the log no longer has them). `told` names all"
+        " entries of the `record` that is asked for.",
         answers={200: AttemptsJson},
         query=(*ATTEMPT_LIST, PAGE[1]),
         problems=(404, 422),
     )
     async def attempts(self, request: Request) -> Response:
         limit, subscription_id = query_limit(request), _subscription_id(request)
+        wanted = query_attempts(request, self._clock.now())
+        account, told = own_account(request), None
         found = await self._deliveries.attempts(
-            subscription_id,
-            query_attempts(request, self._clock.now()),
-            limit,
-            account=own_account(request),
+            subscription_id, wanted, limit, account=account
         )
         last = found[-1].attempt if len(found) == limit else None
+        if wanted.position is not None:
+            told = await self._deliveries.told_of(
+                subscription_id, wanted.position, account=account
+            )
         return json_response(
             AttemptsJson(
                 attempts=[ListedAttemptJson.of_listed(each) for each in found],
                 next=place_of(last.at, last.position) if last else None,
                 kept_from=await self._deliveries.kept_from(subscription_id),
+                told=None if told is None else ToldEntryJson.all_of(told),
+                told_total=None if told is None else told.total,
             )
         )
 

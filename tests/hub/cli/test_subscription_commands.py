@@ -126,6 +126,11 @@ def test_attempts_are_listed_with_what_each_told_of(
     assert "9       204     20  News\n" in lines
     assert "News and 2 more" in lines
     assert "7       -       20  lost" in lines
+    told = [{"id": 34, "title": "News"}]
+    api.answers[path] = (200, {"attempts": found, "next": None, "told": told})
+    lines = fanfare("subs", "attempts", "4", "--record", "9").stdout
+    assert lines.startswith("told of  News (entry 34)\n")
+    assert any("record=9" in asked for asked, _ in api.requests)
     none = {"attempts": [], "next": None, "kept_from": None}
     api.answers[path] = (200, none)
     assert fanfare("subs", "attempts", "4", "--failed").stdout == "no attempts\n"

@@ -214,6 +214,25 @@ async def test_who_is_slow_is_known_from_before_the_start(
     assert quick.id not in {each.subscription_id for each in durations.slowest(9)}
 
 
+async def test_all_entries_of_a_record_are_told_to_those_who_may_read_them(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR)
+    position = await scene.publish(feed, "One", "Two")
+    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
+
+    async def titles(account: AccountId | None = None) -> list[str]:
+        told = await reports.told_of(subscription.id, position, account=account)
+        return [each.title for each in told.entries]
+
+    assert await titles() == await titles(OPERATOR) == ["One", "Two"]
+    with pytest.raises(NotFound):
+        await titles(ALICE)
+    await scene.storage.subscriptions.end(subscription.id, "", START, tell=False)
+    assert (await titles(OPERATOR), await titles()) == ([], ["One", "Two"])
+
+
 async def test_an_event_is_told_by_its_type(scene: Scene) -> None:
     topic = event_topic(("hub.disk",))
     feed = await scene.storage.events.topic(topic, START)

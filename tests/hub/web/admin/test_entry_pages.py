@@ -87,7 +87,11 @@ async def test_its_stations_are_told_with_their_times(
         ["Published", "", "by the date in the feed"],
         ["Seen", "7 min", "by a poll (pinged), which was answered 200 within 9 ms"],
         ["Committed", "7 min", "as a new entry, in record 1 of the log"],
-        ["Delivered", "7 min 2 s", f"to {CALLBACK} : answered 200; that took 12 ms"],
+        [
+            "Delivered",
+            "7 min 2 s",
+            f"to {CALLBACK} : answered 200; that took 12 ms. The request",
+        ],
     ]
 
 

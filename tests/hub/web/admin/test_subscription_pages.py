@@ -78,7 +78,7 @@ async def give_up(hub: Hub, reason: str = "tried too often") -> None:
 async def take_gone(
     hub: Hub, feed: StoredFeed, hours: int = 0, number: int = 1
 ) -> None:
-    """The callback took the first entry, and answered 410 to a second one, so long
+    """The callback took what it was sent, and answered 410 to one entry more, so long
     ago."""
     scene, now = Scene(hub.storage), hub.clock.now() - timedelta(hours=hours)
     await scene.deliver(now)
@@ -255,6 +255,33 @@ async def test_one_that_others_have_to_begin_anew_says_who_and_how(
     answer = await browser.open(f"/admin/subscriptions/{made.id}")
     assert said in text_of(answer)
     assert read(answer).xpath("//main//form[@method='post']") == []
+
+
+async def test_a_request_that_was_accepted_has_a_page_as_failed_ones_have(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.publish(feed, "Later")
+    await scene.deliver(hub.clock.now())
+    await scene.flush(attempts=(failed(await scene.subscribe(feed), kept=details()),))
+    row = "//tr[contains(., '200')]//a[. = 'what it told of']/@href"
+    [link] = read(await browser.open(PAGE)).xpath(row)
+    answer = await browser.open(link)
+    assert [row[1] for row in rows(answer)] == ["200"]
+    [entry] = read(answer).xpath("//dl//a")
+    assert entry.text_content() == "Later"
+    told = await browser.open(entry.get("href"))
+    assert link in read(told).xpath("//a[. = 'The request']/@href")
+    text = text_of(answer)
+    assert "Of a request that was accepted, nothing of the answer is kept but" in text
+    [failure] = read(await browser.open("/admin/subscriptions/2/records/1")).xpath(
+        "//a[. = 'request and answer']/@href"
+    )
+    assert failure == "/admin/deliveries/1"
+    none = text_of(await browser.open("/admin/subscriptions/1/records/99"))
+    assert "No request that is kept ended with this record" in none
+    assert "not known: the log no longer has it" in none
+    assert (await browser.open(f"{PAGE}/records/x")).status_code == 404
 
 
 async def test_a_callback_that_is_gone_for_longer_than_a_day_asks_for_no_attention(

@@ -99,6 +99,24 @@ async def test_a_filter_that_makes_no_sense_is_refused_by_its_name(
     assert answer.json()["field"] == field
 
 
+async def test_requests_of_one_record_are_listed_with_all_that_it_told_of(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed("told")
+    subscription = await scene.subscribe(feed, "told")
+    first = await scene.publish(feed, "One", "Two")
+    await scene.publish(feed, "Three")
+    await scene.deliver()
+    path = f"/api/subscriptions/{subscription.id}/attempts"
+    shown = (await client.get(f"{path}?record={first}")).json()
+    assert [each["position"] for each in shown["attempts"]] == [first]
+    assert [each["title"] for each in shown["told"]] == ["One", "Two"]
+    assert shown["told_total"] == 2
+    every = (await client.get(path)).json()
+    assert (len(every["attempts"]), every["told"]) == (2, None)
+
+
 async def test_one_is_shown_with_its_answer_as_text(
     client: httpx2.AsyncClient, ids: dict[str, int]
 ) -> None:
