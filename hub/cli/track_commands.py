@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -84,10 +84,11 @@ def test(query: str, source: str | None, as_json: bool) -> None:
 def search(hub: Hub, query: str, limit: int, cursor: int | None, as_json: bool) -> None:
     """List the stored entries that QUERY matches, the newest first.
 
-    Of the feeds that the token may read. The last line says how far was looked, and
-    how to go on from there.
+    Only feeds that the token may read are searched. The last line says how far was
+    looked, and how to go on from there.
     """
     found: list[Document] = []
+    pages: list[Document] = []
     while True:
         page = hub.get(
             "/api/search",
@@ -95,20 +96,24 @@ def search(hub: Hub, query: str, limit: int, cursor: int | None, as_json: bool) 
             limit=min(limit - len(found), 100),
             cursor=cursor,
         )
+        pages.append(page)
         found += page["entries"]
         is_stuck = page["next"] == cursor
         cursor = page["next"]
         if cursor is None or len(found) >= limit or is_stuck:
             break
     if as_json:
-        say_json({**page, "entries": found})
+        looked_at = sum(each["looked_at"] for each in pages)
+        reached = [each["reached"] for each in pages if each["reached"]]
+        whole = {"looked_at": looked_at, "reached": reached[-1] if reached else None}
+        say_json({**page, **whole, "entries": found, "said": _said(pages, len(found))})
         return
     if found:
         print_table(
             ("ID", "PUBLISHED", "FEED", "TITLE", "URL"), [_found(it) for it in found]
         )
     more = f"; older ones: --cursor {cursor}" if cursor else ""
-    say(f"{plural(len(found), 'entry', 'entries')}{_reach(page)}{more}", err=True)
+    say(f"{_said(pages, len(found))}{more}", err=True)
 
 
 def _found(entry: Document) -> tuple[str, ...]:
@@ -122,11 +127,13 @@ def _found(entry: Document) -> tuple[str, ...]:
     )
 
 
-def _reach(page: Document) -> str:
-    """How far was looked, if older entries may match."""
-    if page["next"] is None or page["reached"] is None:
-        return ""
-    return f", back to {datetime.fromisoformat(page['reached']):%Y-%m-%d %H:%M:%S}Z"
+def _said(pages: Sequence[Document], count: int) -> str:
+    """How many were found, and how far was looked, in words."""
+    last: str = pages[-1]["said"]
+    if len(pages) == 1:
+        return last
+    entries = plural(count, "entry", "entries")
+    return f"{entries} in {len(pages)} pages, of which the last: {last}"
 
 
 def _read_query(text: str) -> Query:

@@ -30,6 +30,7 @@ from storage.records import (
     EntrySource,
     FeedId,
     Matches,
+    Position,
     Record,
     RecordKind,
     StoredEntry,
@@ -55,9 +56,12 @@ COUNTED_SPAN: Final = timedelta(days=7)
 """Matches that were news in this time tell how many come a day."""
 SHORTEST_SPAN: Final = timedelta(seconds=1)
 COUNTED_RECORDS: Final = 5_000
-"""Records of that time that are read, the feeds of the matches in turn."""
+"""The latest records of that time that are read, of each feed equally many."""
 COUNTED_OF_FEED: Final = 1_000
-"""Of them those of one feed."""
+"""Of them those of one feed, at most."""
+
+ABOVE_ALL: Final = 2**53 - 1
+"""A place above those of all entries, whatever their dates; JSON keeps it exactly."""
 
 _BUILDING: Final = "; the index is being built, so older ones may be missing"
 
@@ -67,7 +71,7 @@ Sources = dict[FeedId, EntrySource]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage(CollectedEntries):
     """A page of what a search finds. Its ``line`` says how many, and how far was
-    looked. ``next``: where the next page begins, None at the end.
+    looked. ``next``: where the next page begins, None if all was looked at.
 
     ``looked_at``: entries with the words of the query that were examined, and
     ``reached`` the date of the last of them, None if there was none.
@@ -87,8 +91,8 @@ class _Placed:
 
 @dataclass(slots=True)
 class _Look:
-    """How far a search is. ``place``: below which it goes on; ``is_over``: all that
-    has its words was looked at."""
+    """How far a search is. ``place``: below which it goes on, None if it ``is_over``:
+    all that has its words was looked at."""
 
     place: int | None
     found: list[_Placed] = field(default_factory=list)
@@ -123,7 +127,7 @@ class IndexReport:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchRate:
     """How many matches come a day, by the news of the last week if ``is_of_week``, else
-    by the news among the matches that are known."""
+    by the latest news among the matches that are known."""
 
     per_day: float
     is_of_week: bool
@@ -167,7 +171,8 @@ class SearchService:
         if not self._days:
             raise SearchOff
         read = parse_query(query)
-        look = _Look(below)
+        is_first = below is None or below >= ABOVE_ALL
+        look = _Look(ABOVE_ALL if below is None else below)
         index = await self.report()
         remark = "" if index.state is IndexState.COMPLETE else _BUILDING
         try:
@@ -182,7 +187,7 @@ class SearchService:
         found = look.found[:count]
         has_more = len(look.found) > count
         named = dict.fromkeys(each.entry.feed_id for each in found)
-        line = _line(look, len(found), has_more=has_more, is_first=below is None)
+        line = _line(look, len(found), has_more=has_more, is_first=is_first)
         return SearchPage(
             topic=f"{self._public_url}/?hub.mode=search",
             hub=f"{self._public_url}/hub",
@@ -197,38 +202,59 @@ class SearchService:
             reached=look.reached,
         )
 
-    async def rate(
-        self, newest: Sequence[StoredEntry], most: int, now: datetime
-    ) -> MatchRate:
-        """How many entries like these come a day, by when the log says that they were
-        news, whatever their dates say. What a feed had at its first fetch is none.
+    async def rate(self, page: SearchPage, now: datetime) -> MatchRate | None:
+        """How many entries like those of a first page come a day, by when the log says
+        that they were news, whatever their dates say. What a feed had at its first
+        fetch is none.
 
-        ``newest`` are all that were found, or ``most`` of them.
+        None if it is not known: the search found nothing so far, or the records that
+        are read of the last week tell of none of its entries, and others were not read.
         """
-        seen = await self._seen(newest, now - COUNTED_SPAN)
-        span, is_of_week = COUNTED_SPAN, True
-        if seen and most <= len(newest) == len(seen):  # others are of the week, too
-            span, is_of_week = now - min(each.at for each in seen), False
+        begin, has_others = now - COUNTED_SPAN, page.next is not None
+        seen, since = await self._seen(page.entries, begin)
+        if not seen and (since > begin or (has_others and not page.entries)):
+            return None
+        is_of_week = since == begin
+        if has_others and seen and len(page.entries) == len(seen):
+            since, is_of_week = (
+                min(each.at for each in seen),
+                False,
+            )  # others may be, too
         news = sum(each.kind is RecordKind.ENTRIES for each in seen)
-        days = max(span, SHORTEST_SPAN) / timedelta(days=1)
+        days = max(now - since, SHORTEST_SPAN) / timedelta(days=1)
         return MatchRate(per_day=news / days, is_of_week=is_of_week)
 
     async def _seen(
         self, entries: Sequence[StoredEntry], since: datetime
-    ) -> list[Record]:
-        """For each of the entries that came since then, the record that tells of it."""
-        log, room = self._storage.log, COUNTED_RECORDS
-        begin = await log.position_before(since)
+    ) -> tuple[list[Record], datetime]:
+        """For each of the entries that came since then, the record that tells of it;
+        and the time from which on all records of their feeds were read."""
+        feeds = dict.fromkeys(each.feed_id for each in entries)
         ids = {each.id for each in entries}
+        most = min(COUNTED_OF_FEED, COUNTED_RECORDS // max(len(feeds), 1))
         seen = list[Record]()
-        for feed_id in dict.fromkeys(each.feed_id for each in entries):
-            limit = min(room, COUNTED_OF_FEED)
-            records = await log.records(after=begin, limit=limit, feed_id=feed_id)
-            room -= len(records)
+        for feed_id in feeds:
+            records, since = await self._latest_records(feed_id, since, most)
             for record in records:
                 new = [each for each in record.entries if each.revision == 1]
                 seen += [record for each in new if each.entry_id in ids]
-        return seen
+        return [each for each in seen if each.at >= since], since
+
+    async def _latest_records(
+        self, feed_id: FeedId, since: datetime, most: int
+    ) -> tuple[list[Record], datetime]:
+        """The feed's records since then, or the ``most`` latest of them, and the time
+        from which on these are all."""
+        log, found = self._storage.log, list[Record]()
+        upto = (await log.end()).position
+        while len(found) < most:
+            limit = min(PAGE, most - len(found))
+            page = await log.latest_records(upto=upto, limit=limit, feed_id=feed_id)
+            found += [each for each in page if each.at >= since]
+            if len(page) < limit or page[-1].at < since:
+                return found, since
+            upto = Position(page[-1].position - 1)
+        return found, found[-1].at
 
     async def report(self) -> IndexReport:
         """The state of the index. Raises `StorageError`."""
@@ -289,9 +315,10 @@ def _line(look: _Look, count: int, *, has_more: bool, is_first: bool) -> str:
     """How many were found, and how far was looked."""
     said = "1 entry" if count == 1 else f"{count} entries"
     if has_more:
-        which = f"the newest {said}" if is_first else f"{said} more"
-        return f"{which} of more that were found"
-    said = said if is_first else f"{said} more" if count else "no more entries"
+        which = "newest" if is_first else "next"
+        return f"the {which} {said} of more that were found"
+    if not is_first:
+        said = said.replace(" ", " more ") if count else "no more entries"
     if look.is_over:
         return f"{said} found"
     among = ""

@@ -101,8 +101,10 @@ class Library:
         matching: Sequence[FeedId] = (),
         unlisted: bool = False,
         kind: RecordKind = RecordKind.ENTRIES,
+        days: float = 1,
     ) -> None:
-        """Publish entries a second apart, the last one the newest.
+        """Publish entries a second apart, the last one the newest; they are committed
+        so many days after the start.
 
         `id_of` has their ids. ``key_of`` stands before the titles in their keys;
         ``matching`` are the track queries that match them all.
@@ -121,7 +123,12 @@ class Library:
             )
             for number, title in enumerate(titles)
         ]
-        await self._commit(name, *entries, matching=matching, kind=kind)
+        await self._commit(name, *entries, matching=matching, kind=kind, days=days)
+
+    async def append_records(self, name: str, count: int, *, days: float) -> None:
+        """Append records that tell of no entries, so many days after the start."""
+        record = RecordWrite(kind=RecordKind.ENTRIES, status=Status(code=200))
+        await self._commit(name, records=(record,) * count, days=days)
 
     async def index(self) -> None:
         await SearchIndex(self.hub.storage, self.hub.clock).catch_up()
@@ -146,12 +153,14 @@ class Library:
         *entries: Entry,
         matching: Sequence[FeedId] = (),
         kind: RecordKind = RecordKind.ENTRIES,
+        records: tuple[RecordWrite, ...] = (),
+        days: float = 1,
     ) -> None:
         keys = tuple((each.key, True) for each in entries)
         kept = DocumentWrite(content_type="text/xml", body=b"as it came")
         commit = FetchCommit(
             feed_id=self.feeds[name],
-            at=START + timedelta(days=1),
+            at=START + timedelta(days=days),
             next_fetch=START + timedelta(days=2),
             polling=Polling(
                 code=200,
@@ -166,7 +175,7 @@ class Library:
             entries=entries,
             records=(RecordWrite(kind=kind, status=Status(code=200), entries=keys),)
             if entries
-            else (),
+            else records,
             body=kept if entries else None,
             matched=await self._matched(matching, entries) if matching else None,
         )

@@ -119,9 +119,7 @@ class TrackPages(OperatorPages):
             return TrackTrial(understood=understood, error=str(error))
         rate = None
         if below is None:
-            rate = await self._search.rate(
-                found.entries, SHOWN_MATCHES, self._clock.now()
-            )
+            rate = await self._search.rate(found, self._clock.now())
         return TrackTrial(
             understood=understood,
             line=found.line,

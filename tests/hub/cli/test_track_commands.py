@@ -122,7 +122,7 @@ def test_a_search_lists_what_it_finds(fanfare: Fanfare, api: FakeApi) -> None:
         "7 2026-06-02 12:00:00Z About A News https://a.example/7",
         "8 no date https://a.example/feed (untitled) https://a.example/7",
     ]
-    assert result.stderr == "2 entries\n"
+    assert result.stderr == "so\n"
     assert [it for it, _ in api.requests] == ["GET /api/search?query=news&limit=50"]
 
 
@@ -131,12 +131,41 @@ def test_a_search_of_more_says_how_far_it_looked_and_goes_on(
 ) -> None:
     api.answers["GET /api/search"] = page(FOUND, next=40)
     result = fanfare("track", "search", "news", "--limit", "2", "--cursor", "90")
-    reach = ", back to 2026-06-02 12:00:00Z; older ones: --cursor 40"
-    assert result.stderr == f"2 entries{reach}\n"
+    assert result.stderr == (
+        "2 entries in 2 pages, of which the last: so; older ones: --cursor 40\n"
+    )
     assert [it.rpartition("&")[2] for it, _ in api.requests] == [
         "cursor=90",
         "cursor=40",
     ]
+
+
+def test_what_several_pages_of_a_search_have_looked_at_is_told_together(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    last = {"entries": [UNDATED], "next": None, "said": "1 more entry found"}
+    pages = iter([page(FOUND, next=40)[1], {**last, "looked_at": 0, "reached": None}])
+    api.answers["GET /api/search"] = 200, lambda _: next(pages)
+    result = fanfare("track", "search", "news", "--json")
+    assert json.loads(result.stdout) == {
+        "entries": [FOUND, UNDATED],
+        "next": None,
+        "said": "2 entries in 2 pages, of which the last: 1 more entry found",
+        "looked_at": 9,
+        "reached": SINCE,
+    }
+
+
+def test_a_search_that_found_nothing_in_time_does_not_say_that_there_is_nothing(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    said = "0 entries found; older ones may match; stopped after 5 s"
+    late = {"entries": [], "next": 90, "said": said, "looked_at": 0, "reached": None}
+    api.answers["GET /api/search"] = 200, late
+    result = fanfare("track", "search", "news", "--cursor", "90")
+    assert result.stderr == f"{said}; older ones: --cursor 90\n"
+    result = fanfare("track", "search", "news", "--cursor", "90", "--json")
+    assert json.loads(result.stdout)["reached"] is None
 
 
 def test_a_search_that_gets_no_further_ends(fanfare: Fanfare, api: FakeApi) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from math import inf
@@ -13,6 +14,7 @@ from threading import Event
 import pytest
 
 from hub.services.entry_search import (
+    COUNTED_OF_FEED,
     MOST_BYTES,
     MOST_WAITING,
     IndexState,
@@ -79,9 +81,14 @@ async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
     hub: Hub,
 ) -> None:
     search = SearchService(hub.storage, "http://hub.example", seconds=0)
-    found = await search.find(await principal_of(hub, "me"), "word", 10)
+    me = await principal_of(hub, "me")
+    found = await search.find(me, "word", 10)
     assert list(found.entries) == []
     assert found.line == "0 entries found; older ones may match; stopped after 0 s"
+    assert await search.rate(found, START) is None
+    assert found.next is not None
+    again = await hub.services.search.find(me, "word", 50, found.next)
+    assert again.line == "30 entries found"
 
 
 async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> None:
@@ -163,11 +170,11 @@ async def test_a_search_goes_on_where_a_page_ended_whatever_ended_it(hub: Hub) -
     assert said == [
         "the newest 2 entries of more that were found",
         *(
-            f"{found} entries more found among 8 with these words, back to"
+            f"{found} more entries found among 8 with these words, back to"
             f" 2026-11-21 00:{minute}:00Z; older ones may match"
             for found, minute in ((7, 20), (6, 12), (8, "04"))
         ),
-        "4 entries more found",
+        "4 more entries found",
     ]
 
 
@@ -178,7 +185,7 @@ async def test_pages_of_more_matches_are_told_from_those_without_any(hub: Hub) -
     search, me = hub.services.search, await principal_of(hub, "me")
     first = await search.find(me, "word", 20)
     second = await search.find(me, "word", 5, first.next)
-    assert second.line == "5 entries more of more that were found"
+    assert second.line == "the next 5 entries of more that were found"
     assert (second.looked_at, second.reached) == (6, START + timedelta(minutes=4))
     last = await search.find(me, "word -0 -1 -2 -3 -4", 5, second.next)
     assert (last.line, last.next) == ("no more entries found", None)
@@ -230,11 +237,56 @@ async def test_without_an_index_nothing_is_searched(hub: Hub) -> None:
 
 async def test_how_many_come_a_day_is_told_by_when_the_hub_saw_them(hub: Hub) -> None:
     search, me = hub.services.search, await principal_of(hub, "me")
-    newest = (await search.find(me, "word", 9)).entries
+    newest = await search.find(me, "word", 9)
+    alone = replace(newest, next=None)
     seen = START + timedelta(days=1)
-    for days, most, expected in ((3, 9, 3), (3, 10, 9 / 7), (8, 10, 0), (8, 9, 0)):
-        rate = await search.rate(newest, most, seen + timedelta(days))
-        assert rate == MatchRate(per_day=expected, is_of_week=(days, most) != (3, 9))
+    for days, page, expected in (
+        (3, newest, 3),
+        (3, alone, 9 / 7),
+        (8, alone, 0),
+        (8, newest, 0),
+    ):
+        rate = await search.rate(page, seen + timedelta(days))
+        is_of_week = (days, page) != (3, newest)
+        assert rate == MatchRate(per_day=expected, is_of_week=is_of_week)
+
+
+@pytest.mark.parametrize("feeds", [1, 6])
+async def test_of_busy_feeds_the_latest_records_tell_how_many_come_a_day(
+    hub: Hub, feeds: int
+) -> None:
+    """They have more records in a week than are read."""
+    library = await Library.open(hub)
+    names = [f"busy{number}" for number in range(feeds)]
+    for name in names:
+        await library.add_feed(name)
+        await library.publish(name, f"rare {name} first", days=2)
+        await library.append_records(name, COUNTED_OF_FEED - 10, days=3)
+        for number in range(20):
+            await library.publish(name, f"rare {name} {number}", days=5)
+    await library.index()
+    search, me = hub.services.search, await principal_of(hub, "me")
+    page = await search.find(me, "rare", 200)
+    assert len(page.entries) == 21 * feeds
+    rate = await search.rate(page, START + timedelta(days=7))
+    assert rate == MatchRate(per_day=20 * feeds / 4, is_of_week=False)
+
+
+async def test_how_many_come_a_day_is_not_known_if_none_is_among_what_was_read(
+    hub: Hub,
+) -> None:
+    library = await Library.open(hub)
+    await library.add_feed("busy")
+    await library.publish("busy", "rare", days=2)
+    await library.append_records("busy", COUNTED_OF_FEED, days=3)
+    await library.index()
+    search, me = hub.services.search, await principal_of(hub, "me")
+    page = await search.find(me, "rare", 9)
+    assert len(page.entries) == 1
+    assert await search.rate(page, START + timedelta(days=7)) is None
+    assert await search.rate(page, START + timedelta(days=11)) == MatchRate(
+        per_day=0, is_of_week=True
+    )
 
 
 async def test_what_a_feed_had_at_its_first_fetch_is_not_counted_as_news(
@@ -248,7 +300,14 @@ async def test_what_a_feed_had_at_its_first_fetch_is_not_counted_as_news(
     await library.index()
     search, me = hub.services.search, await principal_of(hub, "me")
     two_days_later = START + timedelta(days=3)
-    for found, most, expected in ((80, 80, 31 / 7), (41, 41, 1 / 2), (40, 41, 1 / 7)):
-        newest = (await search.find(me, "word", found)).entries
-        rate = await search.rate(newest, most, two_days_later)
+    for found, is_all, expected in (
+        (80, True, 31 / 7),
+        (41, False, 1 / 2),
+        (40, True, 1 / 7),
+    ):
+        page = await search.find(me, "word", found)
+        rate = await search.rate(
+            replace(page, next=None) if is_all else page, two_days_later
+        )
+        assert rate is not None
         assert rate.per_day == expected

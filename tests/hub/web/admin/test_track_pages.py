@@ -59,7 +59,7 @@ async def test_of_more_matches_than_are_shown_the_newest_tell_how_many_come_a_da
     assert "a day, by the news among these:" in text
     (older,) = read(first).xpath("//a[@rel='next']/@href")
     second = await browser.open(older)
-    assert "1 entry more found. Entry" in text_of(second)
+    assert "1 more entry found. Entry" in text_of(second)
     assert [row[0] for row in rows(second)] == ["laurel 0"]
     (back,) = read(second).xpath("//nav[@aria-label='Pages of the matches']/a/@href")
     assert rows(await browser.open(back)) == rows(first)

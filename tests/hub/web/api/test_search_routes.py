@@ -39,7 +39,7 @@ async def test_matches_come_in_pages_with_how_far_was_looked(
     assert found == [f"word {number}" for number in (4, 3, 2, 1, 0)]
     assert pages == [
         ("the newest 3 entries of more that were found", 4, "2026-11-21T00:01:00Z"),
-        ("2 entries more found", 2, "2026-11-21T00:00:00Z"),
+        ("2 more entries found", 2, "2026-11-21T00:00:00Z"),
     ]
     entry = answer["entries"][-1]
     assert (entry["feed_url"], entry["feed_title"]) == (topic_of("news"), "About news")

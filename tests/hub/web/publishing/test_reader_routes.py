@@ -166,7 +166,7 @@ async def test_what_a_search_finds_has_pages(
     assert "the newest 50 entries of more that were found" in text_of(first)
     (older,) = read(first).xpath("//main//section//a[@rel='next']/@href")
     second = await anybody.get(older)
-    assert "10 entries more found, newest first" in text_of(second)
+    assert "10 more entries found, newest first" in text_of(second)
     assert len({*lines(first), *lines(second)}) == 60
     assert not read(second).xpath("//a[@rel='next']")
     (newest,) = read(second).xpath("//a[text()='Newest' and contains(@href, 'q=')]")
