@@ -45,6 +45,7 @@ async def test_a_hub_that_stops_is_not_ready(
                 "since": "2026-01-01T00:00:00Z",
                 "advice": "",
                 "error": True,
+                "over": False,
                 "trouble": True,
             }
         ],
