@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from hub import PRODUCT
+from hub.core.host_set import HostSet
+from hub.core.push.used_hubs import UsedHubs
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
 from hub.delivery.asked_retries import AskedRetries
@@ -38,7 +40,7 @@ from hub.ingest.committer import load_detector
 from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
 from hub.ingest.fetch_pipeline import draw_jitter
-from hub.ingest.fetcher import BlockedHosts, FeedFetcher, Fetcher, FetcherIdentity
+from hub.ingest.fetcher import FeedFetcher, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
 from hub.ingest.poller import Poller
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
@@ -213,8 +215,8 @@ async def build_hub(
     if parser is None:
         parser = await stack.enter_async_context(WorkerParser())
     publisher_identity = identity(settings)
-    blocked_hosts = BlockedHosts(settings.blocked_hosts)
-    unused_hubs = BlockedHosts(settings.unused_hubs)
+    blocked_hosts = HostSet(settings.blocked_hosts)
+    used_hubs = UsedHubs(settings.takes_pushes, HostSet(settings.unused_hubs))
     publishers = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
     fetcher_of = partial(
         Fetcher, network, clock, blocked=blocked_hosts, limiter=publishers
@@ -414,8 +416,7 @@ async def build_hub(
         clock,
         random,
         claims,
-        is_on=settings.takes_pushes,
-        unused=unused_hubs,
+        used_hubs,
     )
 
     # Publishing: collections for crawlers, pages for language models.
@@ -560,7 +561,7 @@ async def build_hub(
         tracks=tracks,
         retrieval=retrieval,
         search=search,
-        unused_hubs=unused_hubs,
+        used_hubs=used_hubs,
         upstream=PushCallbackService(
             storage,
             received_pushes,

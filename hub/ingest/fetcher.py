@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, FollowedRedirect
+from hub.core.host_set import HostSet
 from hub.http import (
     Answer,
     BodyAllowance,
@@ -35,29 +36,6 @@ from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
 from protocols.urls import host_name, requested_url
 from storage.records import Credentials, FetchTarget, Validators
-
-
-class BlockedHosts:
-    """Hosts of publishers that want no requests, or of hubs that are not used, with all
-    hosts below them."""
-
-    def __init__(self, hosts: Iterable[str] = ()) -> None:
-        self._hosts = frozenset(host.lower().strip(".") for host in hosts)
-
-    def __bool__(self) -> bool:
-        return bool(self._hosts)
-
-    def cover(self, url: str) -> bool:
-        """Whether a URL is on a listed host; False for what is not a URL."""
-        if not self._hosts:
-            return False
-        try:
-            host = host_name(url)
-        except ValueError:
-            return False
-        labels = host.rstrip(".").split(".")
-        return any(".".join(labels[at:]) in self._hosts for at in range(len(labels)))
-
 
 MOST_REDIRECTS = 5
 
@@ -202,13 +180,13 @@ class Fetcher:
         network: Network,
         clock: Clock,
         limits: ResponseLimits,
-        blocked: BlockedHosts | None = None,
+        blocked: HostSet | None = None,
         limiter: HostLimiter | None = None,
     ) -> None:
         self._network = network
         self._clock = clock
         self._limits = limits
-        self._blocked = blocked or BlockedHosts()
+        self._blocked = blocked or HostSet()
         self._limiter = limiter or HostLimiter(clock)
 
     async def fetch(self, request: FetchRequest) -> Fetched:
@@ -234,7 +212,7 @@ class Fetcher:
         limits: ResponseLimits,
         deadline: float,
     ) -> Answer:
-        if self._blocked.cover(journey.url):
+        if self._blocked.covers(journey.url):
             raise HostBlocked
         if journey.redirects:
             self._limiter.count(host_name(journey.url))

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
+from hub.core.host_set import HostSet
 from hub.core.push.hub_subscription import (
     CONFIRMED_WITHIN,
     ENDED_WITHIN,
@@ -36,10 +37,10 @@ from hub.core.push.hub_subscription import (
     next_step,
     request_backoff,
 )
+from hub.core.push.used_hubs import UsedHubs
 from hub.core.schedule.poll_period import Plan
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import HostBlocked, NetworkError
-from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
@@ -122,7 +123,7 @@ class HubRequests:
         clock: Clock,
         public_url: str,
         user_agent: str,
-        blocked: BlockedHosts,
+        blocked: HostSet,
         limiter: HostLimiter,
     ) -> None:
         """``limiter``: the one of publishers, some of which run a hub on their own
@@ -198,7 +199,7 @@ class HubRequests:
         return HubReply(error="the hub redirects too often"), None
 
     async def _send(self, url: str, body: bytes) -> Answer:
-        if self._blocked.cover(url):
+        if self._blocked.covers(url):
             raise HostBlocked
         host = host_name(url)
         if not self._network.is_exempt(host, Purpose.HUB):
@@ -234,9 +235,6 @@ def _patience(answer: Answer, now: datetime) -> timedelta | None:
     return timedelta(seconds=seconds) if seconds else None
 
 
-MOST_HUBS: Final = 10_000
-"""Hubs among which those that are not used are looked for at the start; feeds of others
-end their subscriptions instead of renewing them."""
 AT_ONCE = 32
 PAGE = 256
 MOST_STEPS = 10
@@ -258,12 +256,10 @@ class PushSubscriber:
         clock: Clock,
         random: Random,
         claims: WorkClaims,
-        *,
-        is_on: bool = True,
-        unused: BlockedHosts | None = None,
+        used: UsedHubs,
     ) -> None:
-        """``is_on`` False: it ends all subscriptions, and asks for none. ``unused``:
-        it does so at the hubs of these hosts."""
+        """At hubs that are not ``used`` it ends all subscriptions, and asks for
+        none."""
         self._claims = claims
         self._pushes = storage.pushes
         self._requests = requests
@@ -271,8 +267,7 @@ class PushSubscriber:
         self._polls = polls
         self._clock = clock
         self._random = random
-        self._is_on = is_on
-        self._unused = unused or BlockedHosts()
+        self._used = used
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: set[FeedId] = set()
         self._awake = asyncio.Event()
@@ -300,10 +295,11 @@ class PushSubscriber:
     async def switch(self) -> None:
         """Have all feeds looked at for which something may have been set otherwise
         before."""
-        await self._pushes.switch(is_on=self._is_on)
-        for each in await self._pushes.hubs(MOST_HUBS) if self._unused else ():
-            if self._unused.cover(each.hub):
-                await self._pushes.stop_using(each.hub)
+        unused: list[str] = []
+        if self._used.is_on and self._used.unused:
+            named = await self._pushes.named_hubs()
+            unused = await asyncio.to_thread(self._used.left_out, named)
+        await self._pushes.switch(is_on=self._used.is_on, unused=unused)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         if not await self._claims.may_begin():
@@ -385,8 +381,8 @@ class PushSubscriber:
 
     def _next_step(self, feed_push: FeedPush, now: datetime) -> PushStep:
         offer = feed_push.push.offer
-        is_used = offer is None or not self._unused.cover(offer.hub)
-        return next_step(feed_push, now, is_on=self._is_on and is_used)
+        is_used = self._used.include(offer.hub) if offer else self._used.is_on
+        return next_step(feed_push, now, is_on=is_used)
 
     async def _ask(self, feed_push: FeedPush, offer: PushOffer, lease_id: int) -> bool:
         """Ask the hub for the subscription; False if the next step can follow at

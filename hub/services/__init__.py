@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.ingest.fetcher import BlockedHosts
+from hub.core.push.used_hubs import UsedHubs
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.publishing.output_readers import OutputReaders
 from hub.runtime.clock import Clock
@@ -143,6 +143,6 @@ class Services:
     output_readers: OutputReaders
     hints: HintService
     upstream: PushCallbackService
-    unused_hubs: BlockedHosts
+    used_hubs: UsedHubs
     analytics: Analytics
     settings: tuple[SettingReport, ...]

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from hub.core.host_set import HostSet
 from hub.http.guard import Guard, parse_literal
 from hub.http.resolver import LOOKUP_SECONDS, Lookup
-from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from hub.services.service_errors import AddressRefused
 from protocols.feeds.document_parts import path_error
@@ -87,9 +87,9 @@ class AddressCheck:
         topics: Guard,
         callbacks: Guard,
         lookup: Lookup,
-        blocked: BlockedHosts | None = None,
+        blocked: HostSet | None = None,
     ) -> None:
-        self._blocked = blocked or BlockedHosts()
+        self._blocked = blocked or HostSet()
         self._topics = topics
         self._callbacks = callbacks
         self._lookup = lookup
@@ -98,7 +98,7 @@ class AddressCheck:
         """Raises `AddressRefused` if no address of the host may be fetched from, and
         `InvalidValue` if the operator lists the host among those that want no
         requests."""
-        if self._blocked.cover(url):
+        if self._blocked.covers(url):
             expected = "a host that is not in FANFARE_BLOCKED_HOSTS"
             raise InvalidValue(field, expected)
         if not await self._permits(self._topics, url):

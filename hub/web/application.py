@@ -197,7 +197,7 @@ def create_application(
             services.feed_exports,
             services.storage,
             services.clock,
-            services.unused_hubs,
+            services.used_hubs,
         ).routes(),
         *FeedDocumentRoutes(services.feed_documents).routes(),
         *FeedListRoutes(services.lists, services.list_watches).routes(),
@@ -327,7 +327,7 @@ def create_application(
         ).routes(),
         *PlaygroundPages(access, services.playground, services.clock).routes(),
         *PushHubPages(
-            access, services.storage.pushes, services.clock, services.unused_hubs
+            access, services.storage.pushes, services.clock, services.used_hubs
         ).routes(),
         *OutputPages(
             access, services.outputs, services.collections, services.clock

@@ -297,17 +297,18 @@ class PushStore(Protocol):
         happens to it."""
         ...
 
-    async def switch(self, *, is_on: bool) -> None:
-        """Called at the start, with whether other hubs are to push at all.
-
-        If on, active feeds whose push was waiting for something to happen are due. If
-        off, those that a hub may push are due, so that this can be ended.
-        """
+    async def named_hubs(self) -> list[str]:
+        """All hubs that feeds name, each once."""
         ...
 
-    async def stop_using(self, hub: str) -> None:
-        """Called at the start: feeds that this hub may push are due, so that this can
-        be ended."""
+    async def switch(self, *, is_on: bool, unused: Collection[str] = ()) -> None:
+        """Called at the start, with whether other hubs are to push at all, and those of
+        `named_hubs` that are not to.
+
+        Active feeds whose push was waiting for something to happen are due. Of hubs
+        that are not to push, only those are due that the hub may push, so that this can
+        be ended.
+        """
         ...
 
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:

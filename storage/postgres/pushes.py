@@ -43,11 +43,13 @@ _DUE: Final = (
 _SWITCH_ON: Final = (
     "UPDATE pushes SET due = 0 WHERE due IS NULL AND way <> ''"
     " AND feed_id IN (SELECT id FROM feeds WHERE state = 'active')"
+    " AND hub <> ALL(%s::text[])"
 )
 _SWITCH_OFF: Final = (
     "UPDATE pushes SET due = 0, until = NULL WHERE feed_id IN"
     " (SELECT feed_id FROM push_callbacks WHERE state <> 'ending')"
 )
+_NAMED_HUBS: Final = "SELECT DISTINCT hub FROM pushes WHERE hub <> ''"
 _HUBS: Final = (
     "SELECT hub, what, count FROM push_hubs WHERE hub = '' OR hub IN"
     " (SELECT hub FROM push_hubs WHERE what = %s AND hub <> ''"
@@ -120,11 +122,18 @@ class PostgresPushes:
             feed_id, lease_id, "put_off_push(%s, %s)", (feed_id, due)
         )
 
-    async def switch(self, *, is_on: bool) -> None:
-        await self._connections.write(_SWITCH_ON if is_on else _SWITCH_OFF)
+    async def named_hubs(self) -> list[str]:
+        rows = await self._connections.all(_NAMED_HUBS)
+        return [hub for (hub,) in rows]
 
-    async def stop_using(self, hub: str) -> None:
-        await self._connections.write(f"{_SWITCH_OFF} AND hub = %s", (hub,))
+    async def switch(self, *, is_on: bool, unused: Collection[str] = ()) -> None:
+        if not is_on:
+            await self._connections.write(_SWITCH_OFF)
+            return
+        await self._connections.write(_SWITCH_ON, ([*unused],))
+        if unused:
+            of_hubs = f"{_SWITCH_OFF} AND hub = ANY(%s::text[])"
+            await self._connections.write(of_hubs, ([*unused],))
 
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         return await self._step(

@@ -135,11 +135,13 @@ _DUE = (
 _SWITCH_ON = (
     "UPDATE pushes SET due = 0 WHERE due IS NULL AND way <> ''"
     " AND feed_id IN (SELECT id FROM feeds WHERE state = 'active')"
+    " AND hub NOT IN (SELECT value FROM json_each(?))"
 )
 _SWITCH_OFF = (
     "UPDATE pushes SET due = 0, until = NULL WHERE feed_id IN"
     " (SELECT feed_id FROM push_callbacks WHERE state <> 'ending')"
 )
+_NAMED_HUBS = "SELECT DISTINCT hub FROM pushes WHERE hub <> ''"
 
 
 class SqlitePushes:
@@ -192,11 +194,19 @@ class SqlitePushes:
         unit = partial(_postpone, feed_id, to_milliseconds_or_none(due))
         return await self._step(feed_id, lease_id, unit)
 
-    async def switch(self, *, is_on: bool) -> None:
-        await self._writer.execute(_SWITCH_ON if is_on else _SWITCH_OFF, ())
+    async def named_hubs(self) -> list[str]:
+        rows = await self._readers.all(_NAMED_HUBS, ())
+        return [hub for (hub,) in rows]
 
-    async def stop_using(self, hub: str) -> None:
-        await self._writer.execute(f"{_SWITCH_OFF} AND hub = ?", (hub,))
+    async def switch(self, *, is_on: bool, unused: Collection[str] = ()) -> None:
+        if not is_on:
+            await self._writer.execute(_SWITCH_OFF, ())
+            return
+        packed = (msgspec.json.encode([*unused]).decode(),)
+        await self._writer.execute(_SWITCH_ON, packed)
+        if unused:
+            of_hubs = f"{_SWITCH_OFF} AND hub IN (SELECT value FROM json_each(?))"
+            await self._writer.execute(of_hubs, packed)
 
     async def ask(self, new: NewPushCallback, *, lease_id: int) -> bool:
         row = (

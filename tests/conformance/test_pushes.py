@@ -292,7 +292,7 @@ async def test_hubs_are_listed_by_their_subscriptions(storage: Storage) -> None:
     ]
 
 
-async def test_what_a_hub_that_is_not_used_pushes_is_due_and_nothing_else(
+async def test_of_hubs_that_are_not_used_only_what_they_push_is_due_at_the_start(
     storage: Storage,
 ) -> None:
     feeds = []
@@ -307,9 +307,10 @@ async def test_what_a_hub_that_is_not_used_pushes_is_due_and_nothing_else(
         feeds.append(feed)
     bad, good, _ = feeds
     assert await due(storage) == []
-    await storage.pushes.stop_using("https://bad.example/")
-    await storage.pushes.stop_using("https://asked.example/")  # which pushes nothing
-    assert await due(storage) == [bad.id]
+    hubs = [f"https://{name}.example/" for name in ("asked", "bad", "good")]
+    assert sorted(await storage.pushes.named_hubs()) == hubs
+    await storage.pushes.switch(is_on=True, unused=hubs[:2])  # one pushes nothing
+    assert sorted(await due(storage)) == [bad.id, good.id]
     assert (await upstream(storage, bad)).push.until is None
     assert (await upstream(storage, good)).push.until == START + DAY
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hub.core.host_set import HostSet
 from hub.http import HttpNetwork, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError, Unreachable
-from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
+from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.publishing.openfeeder_analytics import create_sink
 from hub.push.push_subscriber import HubRequests
@@ -222,7 +223,7 @@ async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> 
         clock,
         "https://us.example",
         "Fanfare",
-        BlockedHosts(),
+        HostSet(),
         HostLimiter(clock),
     )
     await requests.subscribe(

@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.ingest.fetcher import BlockedHosts
+from hub.core.push.used_hubs import UsedHubs
 from hub.runtime.clock import Clock
 from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
 from hub.web.operation import HTML, Operation
@@ -27,8 +27,8 @@ class HubRow:
     """A hub of other people, and counts of what it did.
 
     ``first_share``: the share of the feeds' new entries that the hub brought before a
-    poll found them, from 0 to 1; None if there were none. ``is_used`` False: it is set
-    that feeds are not subscribed there.
+    poll found them, from 0 to 1; None if there were none. ``is_used`` False: feeds are
+    not subscribed there, as it is set.
     """
 
     hub: str
@@ -43,10 +43,10 @@ class PushHubPages(OperatorPages):
         access: PageAccess,
         pushes: PushStore,
         clock: Clock,
-        unused: BlockedHosts,
+        used: UsedHubs,
     ) -> None:
         super().__init__(access)
-        self._unused = unused
+        self._used = used
         self._pushes = pushes
         self._clock = clock
 
@@ -60,13 +60,14 @@ class PushHubPages(OperatorPages):
     )
     async def page(self, request: Request) -> Response:
         hubs = await self._pushes.hubs(SHOWN_HUBS + 1)
-        found = [_row(each, is_used=not self._unused.cover(each.hub)) for each in hubs]
+        found = [_row(each, is_used=self._used.include(each.hub)) for each in hubs]
         total, rows = found[:1], found[1:]  # the sums come first
         return render_page(
             "push_hubs.html",
             section="Hubs",
             viewer=viewer_of(request),
             now=self._clock.now(),
+            is_on=self._used.is_on,
             total=total,
             rows=rows[:SHOWN_HUBS],
             has_more=len(rows) > SHOWN_HUBS,

@@ -528,8 +528,8 @@ class PushCountsJson(JsonObject):
 
 
 class PushHubJson(JsonObject):
-    """A hub of other people. ``used`` false: it is set that feeds are not subscribed
-    there."""
+    """A hub of other people. ``used`` false: feeds are not subscribed there, because
+    its host is among those that are not used, or no hub is used."""
 
     hub: str
     used: bool

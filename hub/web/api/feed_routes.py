@@ -11,8 +11,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.core.push.used_hubs import UsedHubs
 from hub.core.status.findings import FindingKind
-from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
@@ -170,9 +170,9 @@ class FeedRoutes(Routes):
         exports: FeedExportService,
         storage: Storage,
         clock: Clock,
-        unused_hubs: BlockedHosts,
+        used_hubs: UsedHubs,
     ) -> None:
-        self._unused = unused_hubs
+        self._used_hubs = used_hubs
         self._storage = storage
         self._clock = clock
         self._feeds = feeds
@@ -356,7 +356,7 @@ class FeedRoutes(Routes):
         return json_response(
             PushHubsJson(
                 hubs=[
-                    PushHubJson.of_hub(each, is_used=not self._unused.cover(each.hub))
+                    PushHubJson.of_hub(each, is_used=self._used_hubs.include(each.hub))
                     for each in hubs
                 ]
             )

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.fetched import FollowedRedirect
+from hub.core.host_set import HostSet
 from hub.http import HttpNetwork, Request, ResponseLimits
 from hub.http.network_errors import Blocked, HostBlocked
 from hub.ingest.fetcher import (
-    BlockedHosts,
     Fetcher,
     FetchRequest,
     RedirectRefused,
@@ -355,7 +355,7 @@ async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
     moved = answered(301, headers={"Location": f"http://{host}/feed"})
     network = FakeNetwork(moved)
     fetcher = Fetcher(
-        network, ManualClock(), ResponseLimits(), BlockedHosts(["quiet.example"])
+        network, ManualClock(), ResponseLimits(), HostSet(["quiet.example"])
     )
     for url in (f"http://{host}/feed", "http://host.example/feed"):
         fetched = await fetcher.fetch(asking(url))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.ingest.fetcher import BlockedHosts
+from hub.core.host_set import HostSet
 from hub.limits.host_limiter import HostLimiter
 from hub.push.push_subscriber import DOWN_TO_HTTP, HubReply, HubRequests
 from storage.records import FeedId, NewPushCallback, PushWay
@@ -27,7 +27,7 @@ async def subscribe(network: FakeNetwork, hub: str = HUB) -> HubReply:
         clock,
         "https://us.example",
         "Fanfare",
-        BlockedHosts(),
+        HostSet(),
         HostLimiter(clock),
     )
     return await requests.subscribe(

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hub.core.host_set import HostSet
 from hub.core.push.hub_subscription import LEASE
+from hub.core.push.used_hubs import UsedHubs
 from hub.core.schedule.poll_period import Plan, PollingRules, plan
 from hub.http import Purpose, Request
 from hub.http.network_errors import Unreachable
-from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
 from hub.push.push_subscriber import (
@@ -174,11 +175,11 @@ class TroubledAtFirst:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    async def switch(self, *, is_on: bool) -> None:
+    async def switch(self, *, is_on: bool, unused: Sequence[str]) -> None:
         if not self.is_well:
             self.is_well = True
             raise WriteFailed("the disk is full")
-        await self._real.switch(is_on=is_on)
+        await self._real.switch(is_on=is_on, unused=unused)
 
 
 def build_scene(
@@ -199,7 +200,7 @@ def build_scene(
             clock,
             OUR_URL,
             "Fanfare",
-            BlockedHosts(["no.exempt"]),
+            HostSet(["no.exempt"]),
             HostLimiter(clock),
         ),
         hosts,
@@ -207,8 +208,7 @@ def build_scene(
         clock,
         Random(1),
         claims or claims_of(storage, clock),
-        is_on=is_on,
-        unused=BlockedHosts(unused),
+        UsedHubs(is_on, HostSet(unused)),
     )
     service = PushCallbackService(
         storage, NoDeliveries(), clock, subscriber.wake, is_on=is_on
@@ -554,6 +554,9 @@ async def test_a_hub_that_is_not_used_is_left_until_it_is_used_again(
     assert (await without.upstream(feed)).push.until is None
     assert (await without.upstream(other)).push.until is not None
     assert without.hub.modes[3:] == []
+    await without.switched(is_on=True, unused=["bad.example"]).subscriber.switch()
+    due = await scene.storage.pushes.due(scene.clock.now(), limit=9)
+    assert feed.id not in [each.feed_id for each in due]
     again = without.switched(is_on=True)
     await again.subscriber.switch()
     await again.settle()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hub.core.host_set import HostSet
 from hub.http.guard import Guard
-from hub.ingest.fetcher import BlockedHosts
 from hub.services.topic_addresses import AddressCheck
 from protocols.protocol_errors import InvalidValue
 
@@ -19,7 +19,7 @@ async def test_a_host_that_wants_no_requests_is_no_topic_but_a_callback() -> Non
         topics=Guard(),
         callbacks=Guard(),
         lookup=look_up,
-        blocked=BlockedHosts(["quiet.example"]),
+        blocked=HostSet(["quiet.example"]),
     )
     with pytest.raises(InvalidValue) as refused:
         await check.check_topic("url", "https://www.quiet.example/feed")

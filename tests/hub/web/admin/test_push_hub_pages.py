@@ -51,22 +51,31 @@ async def test_each_hub_says_how_many_entries_it_brought_first(
     assert read(answer).xpath("//tfoot//td")[0].text_content() == "75 %: 3 of 4"
 
 
+@pytest.mark.parametrize(
+    ("upstream", "marks", "is_used"),
+    [("on", ["", " not used"], [True, False]), ("off", [" not used"] * 2, [False] * 2)],
+)
 async def test_a_hub_that_is_not_used_says_so_on_the_page_and_in_the_api(
-    tmp_path: Path,
+    tmp_path: Path, upstream: str, marks: list[str], is_used: list[bool]
 ) -> None:
+    hubs = ["https://good.example/", "https://push.bad.example/"]
     async with (
-        open_hub(tmp_path, unused_hubs=("bad.example",)) as hub,
+        open_hub(tmp_path, unused_hubs=("bad.example",), upstream=upstream) as hub,
         client_of(hub.application) as client,
     ):
-        await count(hub, "https://push.bad.example/", confirmed=2)
-        await count(hub, "https://good.example/", confirmed=1)
+        for each in hubs:
+            await count(hub, each, confirmed=1)
         browser = OperatorBrowser(client)
         await browser.log_in()
-        told = [row[0] for row in rows(await browser.open(PAGE))]
+        page = await browser.open(PAGE)
         answer = await client.get("/api/hubs", headers=ADMIN)
-    assert told == ["https://good.example/", "https://push.bad.example/ not used"]
+    told = [row[0] for row in rows(page)]
+    assert ("None is used now, by FANFARE_UPSTREAM" in text_of(page)) == (
+        upstream == "off"
+    )
+    assert told == [hub + mark for hub, mark in zip(hubs, marks, strict=True)]
     found = {each["hub"]: each["used"] for each in answer.json()["hubs"]}
-    assert found == {"": True, told[0]: True, told[1].split()[0]: False}
+    assert [found[each] for each in hubs] == is_used
 
 
 @pytest.mark.parametrize("text", HOSTILE)
