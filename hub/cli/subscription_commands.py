@@ -59,6 +59,8 @@ from protocols.superfeedr.subscription_lists import (
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.signatures import OF_OLD, SIGNINGS
 
+OVER_LEFT_OUT = "those that are over are listed by `fanfare subs list --state over`"
+
 
 @click.group(cls=VerbGroup, name="subs")
 def subscriptions() -> None:
@@ -168,10 +170,13 @@ def list_subscriptions(
         say_json(found)
     elif found:
         _print_subscriptions(found)
-    elif wanted:
+    elif wanted.get("state") or wanted.get("failing"):
         say("no subscriptions match")
+    elif wanted:
+        say(f"no subscriptions match; {OVER_LEFT_OUT}")
     else:
         say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
+        say(OVER_LEFT_OUT)
 
 
 def _print_subscriptions(subscriptions: Sequence[Document]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from hub.cli.subscription_commands import OVER_LEFT_OUT
 from tests.support.fake_api import FakeApi, feed_document, subscription_document
 
 Fanfare = Callable[..., Result]
@@ -66,6 +67,29 @@ def test_an_error_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     result = fanfare("subs", "add", HOOK, URL)
     assert result.exit_code == 0
     assert "timed out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (
+            (),
+            [
+                "no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`",
+                OVER_LEFT_OUT,
+            ],
+        ),
+        (("--search", "hook"), [f"no subscriptions match; {OVER_LEFT_OUT}"]),
+        (("--failing",), ["no subscriptions match"]),
+        (("--state", "over"), ["no subscriptions match"]),
+    ],
+)
+def test_an_empty_list_says_whether_those_that_are_over_are_left_out(
+    fanfare: Fanfare, api: FakeApi, options: tuple[str, ...], lines: list[str]
+) -> None:
+    nothing = {"subscriptions": [], "cursor": None, "next": None, "total": 0}
+    api.answers["GET /api/subscriptions"] = (200, nothing)
+    assert fanfare("subs", "list", *options).stdout.splitlines() == lines
 
 
 def test_the_list_is_a_table_or_json(fanfare: Fanfare, api: FakeApi) -> None:

@@ -117,7 +117,7 @@ async def press(
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("/admin/subscriptions", "There are no subscriptions yet."),
+        ("/admin/subscriptions", "There are no subscriptions."),
         ("/admin/subscriptions?state=failing", "No subscription is like that."),
         ("/admin/deliveries", "Nothing was given up."),
         ("/admin/deliveries?status=5xx", "No failed request is like that."),
@@ -199,6 +199,8 @@ async def test_those_that_are_over_are_found_beside_the_others(
     none = await browser.open("/admin/subscriptions?search=you.example&sort=-id")
     assert "Those that are over are left out: look among these" in text_of(none)
     [link] = read(none).xpath("//a[. = 'look among these']/@href")
+    every = await browser.open("/admin/subscriptions")
+    assert "There are no subscriptions. Those that are over are" in text_of(every)
     over = await browser.open(link)
     assert [row[0] for row in rows(over)] == [HOOK]
     [chosen] = read(over).xpath("//select[@name='state']/option[@selected]/@value")
