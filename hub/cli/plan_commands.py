@@ -174,8 +174,9 @@ def _progress(plan: Document) -> str:
     if plan["failed"]:
         parts.append(f"{plan['failed']:,} failed")
     if plan.get("undelivered") is not None:  # a former hub does not say
-        more = "more than " if plan.get("more_undelivered") else ""
-        lacking = f"{more}{plan['undelivered']:,}"
+        lacking = f"{plan['undelivered']:,}"
+        if plan.get("more_undelivered"):
+            lacking += " or more"
         is_health = plan["kind"] == "subscriptions"
         how = "failing or slow" if is_health else "not accepted"
         parts.append(

@@ -61,6 +61,9 @@ RETRY_SECONDS: Final = 5.0
 MOST_UNDELIVERED: Final = 1_000
 """How much of what is not accepted yet is counted."""
 _LACKING: Final = (SubscriptionHealth.FAILING, SubscriptionHealth.SLOW)
+FAILURES_FOUND: Final = timedelta(days=1)
+"""How long after a plan was made the failures that its filter found are taken to be
+kept; what is older than a week is not."""
 FAULT: Final = "an internal error; the log has details"
 
 log = structlog.get_logger()
@@ -68,10 +71,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class UndeliveredCount:
-    """What callbacks have not accepted; ``has_more``: more than that."""
+    """What callbacks have not accepted; ``has_more``: more than that. ``is_least``:
+    failures by which a filter finds it may no longer be kept, so there may be more."""
 
     count: int
-    has_more: bool
+    has_more: bool = False
+    is_least: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        return self.count > 0 or not self.is_least
 
 
 class PlanService:
@@ -161,7 +170,7 @@ class PlanService:
 
         The outcome or the state that the filter names is left aside: what is sent again
         changes it. Of deliveries only those count that lack a record of before the
-        plan. So this may be more than what the plan is for, but never less.
+        plan. So this may be more than what the plan is for.
         """
         if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
             return None
@@ -170,10 +179,32 @@ class PlanService:
             wanted = replace(wanted, health=_LACKING, since=None, after=None)
         if isinstance(wanted, UndeliveredFilter):
             wanted = replace(wanted, outcome=None, lacking=plan.log_end)
-        found = await self._targets[plan.kind].count(
+        found = await self._count(plan, wanted)
+        return UndeliveredCount(
+            count=min(found, MOST_UNDELIVERED),
+            has_more=found > MOST_UNDELIVERED,
+            is_least=await self._may_be_more(plan, wanted, found),
+        )
+
+    async def _may_be_more(
+        self, plan: BulkPlan, wanted: PlanFilter, found: int
+    ) -> bool:
+        """Whether a filter may have found more when the plan was made, by failures that
+        are no longer kept."""
+        if not isinstance(wanted, UndeliveredFilter) or not wanted.names_failures:
+            return False
+        if self._clock.now() - plan.created_at < FAILURES_FOUND:
+            return False
+        every = UndeliveredFilter(
+            subscription_id=wanted.subscription_id, lacking=wanted.lacking
+        )
+        return found < await self._count(plan, every)
+
+    async def _count(self, plan: BulkPlan, wanted: PlanFilter) -> int:
+        """How much a filter finds, up to one more than is counted."""
+        return await self._targets[plan.kind].count(
             replace(plan, wanted=wanted), MOST_UNDELIVERED + 1
         )
-        return UndeliveredCount(min(found, MOST_UNDELIVERED), found > MOST_UNDELIVERED)
 
     async def confirm(self, plan: BulkPlan) -> BulkPlan:
         """Begin to carry out a plan. Raises `Conflict`, also if it was confirmed

@@ -314,7 +314,7 @@ def _lacking_list(wanted: PlanFilter) -> str:
             given = urlencode({name: each for name, each in query.items() if each})
             return f"/admin/deliveries?{given}#retrying"
         case _:
-            return f"{_PLACES[KIND_OF_FILTER[type(wanted)]]}?state=failing"
+            return f"{_PLACES[KIND_OF_FILTER[type(wanted)]]}?state=failing&state=slow"
 
 
 def _conditions(wanted: PlanFilter) -> list[tuple[str, object]]:

@@ -157,8 +157,9 @@ class BulkPlanJson(JsonObject):
     ``retry``, ``done`` means made due: ``undelivered`` is how much callbacks have not
     accepted by now of what the filter finds in any state or outcome (of deliveries,
     what lacks a record of before the plan), counted up to 1,000, and
-    ``more_undelivered``, whether it is more; null and false in lists, and for other
-    actions.
+    ``more_undelivered``, whether it is or may be more: from a day after a plan, some of
+    the failures by which its filter finds deliveries may no longer be kept. Null in
+    lists, for other actions, and if it is no longer known.
     """
 
     id: int
@@ -203,8 +204,11 @@ class BulkPlanJson(JsonObject):
             done=progress.done,
             failed=progress.failed,
             left_out=left if is_done else None,
-            undelivered=undelivered.count if undelivered else None,
-            more_undelivered=undelivered is not None and undelivered.has_more,
+            undelivered=undelivered.count
+            if undelivered and undelivered.is_known
+            else None,
+            more_undelivered=undelivered is not None
+            and (undelivered.has_more or undelivered.is_least),
             failures=[PlannedItemJson.of(each) for each in progress.failures],
         )
 

@@ -260,7 +260,7 @@ def test_a_filter_that_finds_nothing_leaves_no_plan(
         ({"kind": "deliveries", "undelivered": 0}, "0 not accepted now"),
         (
             {"kind": "deliveries", "undelivered": 1_000, "more_undelivered": True},
-            "more than 1,000 not accepted now",
+            "1,000 or more not accepted now",
         ),
     ],
 )

@@ -542,6 +542,29 @@ async def test_a_subscription_that_fails_is_not_well_because_its_state_has_chang
     assert await hub.services.plans.undelivered(done) == UndeliveredCount(2, False)
 
 
+async def test_failures_that_are_no_longer_kept_do_not_tell_that_nothing_is_lacking(
+    hub: Hub, undelivered: tuple[Subscription, Subscription]
+) -> None:
+    plans, deliveries = hub.services.plans, hub.storage.deliveries
+    wanted = UndeliveredFilter(statuses=(404, 404))
+    done = await carry_out(hub, await make(hub, PlanAction.RETRY, wanted))
+    assert await plans.undelivered(done) == UndeliveredCount(1)
+    hub.clock.advance(8 * 86_400)
+    assert await plans.undelivered(done) == UndeliveredCount(1, is_least=True)
+    await deliveries.trim_attempts(hub.clock.now(), 9, kept=9)
+    left = await plans.undelivered(done)
+    assert left == UndeliveredCount(0, is_least=True)
+    assert left is not None
+    assert not left.is_known
+    unfiltered = replace(done, wanted=UndeliveredFilter())
+    assert await plans.undelivered(unfiltered) == UndeliveredCount(2)
+    await carry_out(hub, await make(hub, PlanAction.DISCARD, UndeliveredFilter()))
+    none = await plans.undelivered(done)
+    assert none == UndeliveredCount(0)
+    assert none is not None
+    assert none.is_known
+
+
 async def test_no_more_than_a_thousand_undelivered_are_counted(
     hub: Hub, scene: Scene
 ) -> None:

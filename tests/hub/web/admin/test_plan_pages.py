@@ -190,6 +190,10 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
     assert "1 could not be made due, for the reasons below" in text_of(done)
     assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
     assert "in any state, 1 is failing or slow" in text_of(done)
+    [lacking] = read(done).xpath("//a[starts-with(text(), 'what fails')]/@href")
+    assert lacking == "/admin/subscriptions?state=failing&state=slow"
+    [listed] = rows(await browser.open(lacking))
+    assert "late/failing" in " ".join(listed)
     await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
     shown = text_of(await browser.open(path))
     assert "in any state, none is failing or slow any more" in shown
@@ -227,7 +231,33 @@ async def test_done_means_made_due_where_something_is_sent_again(
     assert listed[4:] == ["1 of 1 made due", "0"]
     assert "1 is not accepted yet: what fails again is tried again later" in shown
     await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
-    assert "callbacks lack nothing any more" in text_of(await browser.open(path))
+    assert "Callbacks no longer lack anything that the filter finds" in text_of(
+        await browser.open(path)
+    )
+
+
+async def test_a_plan_whose_failures_are_no_longer_kept_does_not_say_that_all_is_well(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    await scene.subscribe_retrying(await scene.add_feed("late"), "failing")
+    hub.clock.advance(60)
+    fields = {"filter": "status=500", "kind": "deliveries", "action": "retry"}
+    token = await browser.form_token()
+    made = await browser.send(PLANS, form_token=token, which="all", **fields)
+    path = made.headers["location"]
+    await browser.send(f"{path}/confirm", form_token=token)
+    await work(hub)
+    assert "Not accepted yet1" in text_of(await browser.open(path))
+    for _ in range(3):
+        hub.clock.advance(8 * 3_600)  # the session goes on
+        await browser.open(path)
+    await hub.storage.deliveries.trim_attempts(hub.clock.now(), 9, kept=9)
+    shown = text_of(await browser.open(path))
+    assert "Whether callbacks lack anything of it is no longer known" in shown
+    assert "Not accepted yetnot known any more" in shown
+    number = path.rpartition("/")[2]
+    found = (await browser.client.get(f"/api/plans/{number}", headers=ADMIN)).json()
+    assert (found["undelivered"], found["more_undelivered"]) == (None, True)
 
 
 async def test_what_is_undelivered_is_sent_again_or_discarded_by_filter(
