@@ -248,7 +248,9 @@ class DeliveryPages(OperatorPages):
         if retrying is not None and retrying.lacks(last):
             return Resending(attempt=next(iter(attempts), None))
         taken = [each for each in attempts if not each.error]
-        edges = [first, last, *(Position(each.position + 1) for each in taken)]
+        # What was accepted up to its end is followed by records of others.
+        inner = [each.position for each in taken if each.position < last]
+        edges = [first, last, *(Position(each + 1) for each in inner)]
         if await deliveries.dead_letters_of([subscription_id], edges):
             failed = next((each for each in attempts if each.error), None)
             return Resending(attempt=failed, is_over=True, is_lost=True)
