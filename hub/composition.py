@@ -533,7 +533,7 @@ async def build_hub(
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets
         ),
-        delivery_reports=DeliveryReportService(storage, hub_url, metrics, clock.now()),
+        delivery_reports=DeliveryReportService(storage, hub_url, metrics, clock),
         trials=CallbackTrialService(
             storage,
             network,

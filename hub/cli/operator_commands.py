@@ -343,8 +343,8 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
     if as_json:
         say_json(found)
         return
-    since = found.get("since")
-    known = f"since {moment(since)}" if since else "of the last 7 days"
+    since = found.get("since")  # a former hub may not say
+    known = f"since {moment(since)}" if since else "that are kept"
     if not found["callbacks"]:
         say(f"no callback took 100 ms for any of its last 16 requests {known}")
         return
@@ -362,7 +362,7 @@ def slowest(hub: Hub, as_json: bool, limit: int) -> None:
             for each in found["callbacks"]
         ],
     )
-    say(f"of each the last 16 of all requests {known}", err=True)
+    say(f"by the last 16 requests of each {known}", err=True)
 
 
 @deliveries.command()

@@ -22,6 +22,25 @@ REQUESTS: Final = 16
 MOST_CALLBACKS: Final = 2_000
 """Callbacks that are remembered; beyond that the fastest quarter is dropped."""
 
+EarlierRequests = dict[SubscriptionId, list[TimedRequest]]
+"""The latest requests to callbacks, at most `REQUESTS` of each, the latest first; the
+slowest callbacks first, by their median."""
+
+
+def by_callback(requests: Sequence[TimedRequest]) -> EarlierRequests:
+    """The requests, which are the latest first, by their callbacks."""
+    found = EarlierRequests()
+    for each in requests:
+        of_it = found.setdefault(each.subscription_id, [])
+        if len(of_it) < REQUESTS:
+            of_it.append(each)
+    slowest = sorted(found, key=lambda id: _median(found[id]), reverse=True)
+    return {id: found[id] for id in slowest}
+
+
+def _median(requests: Sequence[TimedRequest]) -> int:
+    return sorted(each.milliseconds for each in requests)[len(requests) // 2]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallbackDuration:
@@ -52,6 +71,7 @@ class CallbackDurations:
     def __init__(self, *, capacity: int = MOST_CALLBACKS) -> None:
         self._capacity = capacity
         self._recent = dict[SubscriptionId, _Recent]()
+        self._has_dropped = False
 
     def note(
         self,
@@ -71,21 +91,23 @@ class CallbackDurations:
         recent.taken.append((milliseconds, is_delivered))
         recent.last = at
 
-    def add_earlier(self, requests: Sequence[TimedRequest]) -> None:
-        """Add requests that were over before all that were noted, the latest first."""
-        noticed = {
-            each.subscription_id
-            for each in requests
-            if each.milliseconds >= NOTICED_MILLISECONDS
-        }
-        noticed.update(self._recent)
-        for each in requests:
-            id = each.subscription_id
-            if id in noticed:
-                recent = self._recent.get(id) or self._add(id)
-                if len(recent.taken) < REQUESTS:
-                    recent.taken.appendleft((each.milliseconds, each.is_delivered))
-                    recent.last = max(recent.last, each.at.timestamp())
+    def add_earlier(self, requests: EarlierRequests) -> None:
+        """Add requests that were over before all that were noted.
+
+        Nothing makes room for them: of callbacks that are not remembered the slowest
+        are added, and none if any was dropped, which may be the same ones.
+        """
+        room = 0 if self._has_dropped else self._capacity - len(self._recent)
+        for id, earlier in requests.items():
+            recent = self._recent.get(id)
+            if recent is None:
+                if room <= 0 or not _is_noticed(earlier):
+                    continue
+                recent = self._recent[id] = _Recent()
+                room -= 1
+            for each in earlier[: REQUESTS - len(recent.taken)]:
+                recent.taken.appendleft((each.milliseconds, each.is_delivered))
+                recent.last = max(recent.last, each.at.timestamp())
 
     def _add(self, subscription_id: SubscriptionId) -> _Recent:
         if len(self._recent) >= self._capacity:
@@ -118,3 +140,8 @@ class CallbackDurations:
     def _drop_fastest(self) -> None:
         by_median = sorted(self._recent, key=lambda id: self._recent[id].median())
         self.forget(by_median[: self._capacity // 4])
+        self._has_dropped = True
+
+
+def _is_noticed(requests: Sequence[TimedRequest]) -> bool:
+    return any(each.milliseconds >= NOTICED_MILLISECONDS for each in requests)

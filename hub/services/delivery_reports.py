@@ -11,15 +11,19 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from zlib import crc32
 
 from hub.delivery.notifications import Notifications, NotRenderable
 from hub.delivery.webhook import delivery_of, request_of
+from hub.housekeeping import ATTEMPTS_KEPT
 from hub.http import Request
 from hub.http.exchange import target_of
 from hub.http.network_errors import NetworkError
-from hub.runtime.callback_durations import CallbackDuration
+from hub.runtime.callback_durations import CallbackDuration, by_callback
+from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from protocols.websub.delivery import notification_id
 from storage.contract import Storage
@@ -66,6 +70,8 @@ LATEST_CHUNKS = 200
 """Chunks of before the hub's start that are read to find slow callbacks."""
 LATEST_ATTEMPTS = 2_000
 """The same of failures and catch-ups."""
+REQUEST_BYTES = 100
+"""What one of these takes, about."""
 NOT_KEPT = "requests are kept only for the latest failures of each subscription"
 TRIMMED = "the log no longer has its records"
 NOTHING_LEFT = "its entries have been deleted"
@@ -136,11 +142,11 @@ class SlowCallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowestCallbacks:
-    """The slowest callbacks, by their requests ``since`` then; None: by all that are
-    kept."""
+    """The slowest callbacks, by those of their requests ``since`` then that are
+    remembered."""
 
     callbacks: tuple[SlowCallback, ...]
-    since: datetime | None
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +159,9 @@ class LostEntries:
     has_more: bool
 
 
-_ReadRecords = dict[tuple[FeedId, Position], list[Record]]
-"""Records of feeds from a position on."""
+_ReadRecords = dict[tuple[FeedId, Position], tuple[list[Record], Position | None]]
+"""Records of feeds from a position on that may be read; and the position of the last if
+there may be more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +187,13 @@ class SentReport:
 
 class DeliveryReportService:
     def __init__(
-        self, storage: Storage, hub_url: str, metrics: Metrics, started: datetime
+        self, storage: Storage, hub_url: str, metrics: Metrics, clock: Clock
     ) -> None:
         self._storage = storage
         self._durations = metrics.callback_durations
-        self._started = started
+        self._clock = clock
+        self._started = clock.now()
         self._known_since: datetime | None = None
-        self._has_read_earlier = False
         self._reading_earlier = asyncio.Lock()
         self._hub_url = hub_url
         self._notifications = Notifications(storage.log, hub_url)
@@ -311,17 +318,20 @@ class DeliveryReportService:
                 self._durations.forget([each.subscription_id])
         return SlowestCallbacks(callbacks=tuple(found), since=since)
 
-    async def _read_earlier(self) -> datetime | None:
+    async def _read_earlier(self) -> datetime:
         """Read, once, the requests that were over before the hub started; returns since
-        when all are known."""
+        when all were known."""
         async with self._reading_earlier:
-            if not self._has_read_earlier:
+            if self._known_since is None:
+                kept_since = self._clock.now() - ATTEMPTS_KEPT
                 found = await self._storage.deliveries.latest_requests(
                     self._started, chunks=LATEST_CHUNKS, attempts=LATEST_ATTEMPTS
                 )
-                self._durations.add_earlier(found.requests)
-                self._known_since, self._has_read_earlier = found.since, True
-        return self._known_since
+                sorting = partial(by_callback, found.requests)
+                size = len(found.requests) * REQUEST_BYTES
+                self._durations.add_earlier(await run_in_thread(sorting, size))
+                self._known_since = found.since or min(self._started, kept_since)
+            return self._known_since
 
     async def _subscriptions(
         self, ids: Collection[SubscriptionId]
@@ -370,13 +380,16 @@ class DeliveryReportService:
     ) -> _LostRecords:
         feed_id, place = subscription.feed_id, (subscription.feed_id, dead_letter.first)
         if place not in read:  # many callbacks often lack the same
-            read[place] = await self._storage.log.records(
+            found = await self._storage.log.records(
                 after=Position(dead_letter.first - 1), limit=COUNTED, feed_id=feed_id
             )
-        within = [each for each in read[place] if each.position <= dead_letter.last]
-        due = [each for each in within if is_due(each, subscription)]
+            end = found[-1].position if len(found) == COUNTED else None
+            read[place] = await self._readable(found, feed_id), end
+        records, end = read[place]
+        within = [each for each in records if each.position <= dead_letter.last]
         return _LostRecords(
-            records=await self._readable(due, feed_id), has_more=len(within) == COUNTED
+            records=[each for each in within if is_due(each, subscription)],
+            has_more=end is not None and end <= dead_letter.last,
         )
 
     async def _open_ones(
@@ -423,9 +436,8 @@ class DeliveryReportService:
 
     async def _titles(self, records: Sequence[Record]) -> dict[EntryId, str]:
         """The title of the first entry of each record."""
-        return await self._titles_of(
-            [each.entries[0].entry_id for each in records if each.entries]
-        )
+        ids = [each.entries[0].entry_id for each in records if each.entries]
+        return await self._titles_of(list(dict.fromkeys(ids)))
 
     async def _titles_of(self, ids: Sequence[EntryId]) -> dict[EntryId, str]:
         """The titles of those of the entries that are neither deleted nor hidden."""

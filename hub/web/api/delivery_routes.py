@@ -232,11 +232,10 @@ class SlowCallbackJson(JsonObject):
 
 
 class SlowestCallbacksJson(JsonObject):
-    """``since``: the requests since then are those they were found by; null: all that
-    are kept, for 7 days."""
+    """``since``: they were found by the requests since then that are remembered."""
 
     callbacks: list[SlowCallbackJson]
-    since: Time | None
+    since: Time
 
 
 class RetriedJson(JsonObject):
@@ -399,9 +398,9 @@ class DeliveryRoutes(Routes):
         description="By the median of their last 16 requests, failed ones included:"
         " those that this hub, or the node that answers, has made since it started,"
         " and before that, what the database keeps of the last 200 groups of first"
-        " tries and of 2,000 others. All `since` then are known (null: all of the last"
-        " 7 days). A callback that has answered each of the 16 within 100 ms is left"
-        " out.",
+        " tries and of 2,000 others. `since`: when the first of all these was over, at"
+        " most 7 days before. A callback that has answered each of the 16 within 100 ms"
+        " is left out, and at most 2,000 are remembered, the slowest ones.",
         answers={200: SlowestCallbacksJson},
         query=(PAGE[1],),
         problems=(422,),

@@ -406,7 +406,7 @@ SLOW = {
     ("since", "known"),
     [
         ("2026-01-01T11:00:00Z", "since 2026-01-01 11:00:00Z"),
-        (None, "of the last 7 days"),
+        (None, "that are kept"),
     ],
 )
 def test_the_slowest_callbacks_say_by_which_requests(
@@ -416,7 +416,7 @@ def test_the_slowest_callbacks_say_by_which_requests(
     api.answers["GET /api/deliveries/slowest"] = (200, found)
     result = fanfare("deliveries", "slowest")
     assert "4000" in result.stdout
-    assert result.stderr.startswith(f"of each the last 16 of all requests {known}")
+    assert result.stderr.startswith(f"by the last 16 requests of each {known}")
     api.answers["GET /api/deliveries/slowest"] = (
         200,
         {"callbacks": [], "since": since},

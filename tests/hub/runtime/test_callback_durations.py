@@ -8,6 +8,7 @@ from hub.runtime.callback_durations import (
     NOTICED_MILLISECONDS,
     REQUESTS,
     CallbackDurations,
+    by_callback,
 )
 from storage.records import SubscriptionId, TimedRequest
 
@@ -83,7 +84,7 @@ def test_requests_of_before_come_before_those_that_were_noted() -> None:
         earlier(1, 20_000, 55),
         earlier(4, NOTICED_MILLISECONDS - 1, 54),
     ]
-    durations.add_earlier(requests)
+    durations.add_earlier(by_callback(requests))
     assert order(durations) == [(3, 700), (1, 300), (2, 150)]
     third, first, second = durations.slowest(9)
     assert (first.requests, first.failed, first.slowest_milliseconds) == (16, 1, 900)
@@ -95,6 +96,29 @@ def test_requests_of_before_come_before_those_that_were_noted() -> None:
 
 def test_requests_of_before_take_no_more_room_than_others() -> None:
     durations = CallbackDurations(capacity=4)
-    durations.add_earlier([earlier(id, 100 * id, 9) for id in range(1, 9)])
-    assert len(durations.slowest(99)) <= 4
-    assert order(durations)[0] == (8, 800)
+    requests = [earlier(id, 100 * id, 9) for id in range(1, 9)]
+    durations.add_earlier(by_callback(requests))
+    assert order(durations) == [(8, 800), (7, 700), (6, 600), (5, 500)]
+
+
+def test_many_requests_of_before_replace_nothing_that_was_noted() -> None:
+    durations = CallbackDurations(capacity=8)
+    for id in range(1, 6):
+        note(durations, id, 110)
+    requests = [earlier(id, 120, 59) for id in range(1, 13)]
+    requests += [earlier(id, 9_000 + id, 9) for id in range(1, 13)]
+    requests += [earlier(id, 130, 8) for id in range(1, 13)]
+    durations.add_earlier(by_callback(requests))
+    found = durations.slowest(99)
+    of_each = {each.subscription_id: each.requests for each in found}
+    assert sorted(of_each.values()) == [3, 3, 3, 4, 4, 4, 4, 4]
+    assert [of_each[SubscriptionId(id)] for id in range(1, 6)] == [4] * 5
+    assert {each.last.timestamp() for each in found} == {59, 60}
+
+
+def test_what_was_dropped_does_not_come_back_by_requests_of_before() -> None:
+    durations = CallbackDurations(capacity=4)
+    for id in range(1, 6):
+        note(durations, id, 100 * id)
+    durations.add_earlier(by_callback([earlier(1, 9_000, 9), earlier(2, 800, 9)]))
+    assert order(durations) == [(2, 800), (5, 500), (4, 400), (3, 300)]

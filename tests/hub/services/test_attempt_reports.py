@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from hub.services.delivery_reports import (
     ToldEntry,
 )
 from protocols.operational_events import EventType, event_topic
-from storage.contract import Storage
+from storage.contract import LogStore, Storage
 from storage.errors import NotFound
 from storage.records import (
     OPERATOR,
@@ -29,15 +30,20 @@ from storage.records import (
     Attempt,
     AttemptRange,
     DeadLetter,
+    EntryId,
     FeedChange,
+    FeedId,
     Matched,
     MatchWrite,
     OperationalEvent,
     Position,
     RecordKind,
+    SourceFeed,
+    StoredEntry,
     Subscription,
 )
 from tests.support.chosen_engine import open_chosen
+from tests.support.clock import ManualClock
 from tests.support.documents import an_entry
 from tests.support.failures import failed
 from tests.support.storage_scene import START, Scene, all_of, at, fetch, record
@@ -58,7 +64,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 async def told(
     storage: Storage, subscription: Subscription, account: AccountId | None = None
 ) -> list[tuple[str, int]]:
-    reports = DeliveryReportService(storage, HUB_URL, Metrics(), START)
+    reports = DeliveryReportService(storage, HUB_URL, Metrics(), ManualClock(START))
     found = await reports.attempts(subscription.id, AttemptRange(), 9, account=account)
     return [(each.title, each.entries) for each in found]
 
@@ -163,7 +169,9 @@ async def test_a_dead_letter_is_told_by_its_entries_as_far_as_they_are_counted(
         reason="answered 500",
         at=START,
     )
-    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
+    reports = DeliveryReportService(
+        scene.storage, HUB_URL, Metrics(), ManualClock(START)
+    )
     assert await reports.lost_entries([dead_letter]) == {5: lost}
     assert await reports.lost_entries([dead_letter], account=OPERATOR) == {5: lost}
     await scene.storage.subscriptions.end(subscription.id, "", START, tell=False)
@@ -171,12 +179,87 @@ async def test_a_dead_letter_is_told_by_its_entries_as_far_as_they_are_counted(
     assert await reports.lost_entries([dead_letter]) == {5: lost}
 
 
+class CountingLog:
+    """A log, the entries read of it, and the sources asked for."""
+
+    def __init__(self, log: LogStore) -> None:
+        self.entries_read: list[EntryId] = []
+        self.sources_asked: list[FeedId] = []
+        self._log = log
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        self.entries_read += ids
+        return await self._log.entries(ids)
+
+    async def source(self, feed_id: FeedId, query: FeedId) -> SourceFeed | None:
+        self.sources_asked.append(feed_id)
+        return await self._log.source(feed_id, query)
+
+
+class StorageWith:
+    """A storage with another log."""
+
+    def __init__(self, storage: Storage, log: CountingLog) -> None:
+        self._storage = storage
+        self.log = log
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._storage, name)
+
+
+async def test_what_many_callbacks_lack_is_read_once(scene: Scene) -> None:
+    storage = scene.storage
+    feed = await scene.add_feed()
+    query = await storage.tracking.add("laurel", "laurel", START)
+    late = [await scene.subscribe(query, f"s{number}") for number in range(3)]
+    commit = fetch(
+        feed,
+        entries=(an_entry("One"),),
+        records=(record("One", kind=RecordKind.ENTRIES),),
+    )
+    matched = Matched(
+        version=await storage.tracking.version(),
+        matches=(MatchWrite(query.id, ("One",)),),
+    )
+    done = await storage.log.commit(replace(commit, matched=matched))
+    assert done is not None
+    [match] = await storage.log.records(after=Position(0), limit=9, feed_id=query.id)
+    dead_letters = [
+        DeadLetter(
+            id=number,
+            subscription_id=each.id,
+            topic=query.url,
+            callback=each.callback,
+            first=match.position,
+            last=match.position,
+            reason="answered 500",
+            at=START,
+        )
+        for number, each in enumerate(late)
+    ]
+    log = CountingLog(storage.log)
+    counting = cast("Storage", StorageWith(storage, log))
+    clock = ManualClock(START)
+    reports = DeliveryReportService(counting, HUB_URL, Metrics(), clock)
+    found = await reports.lost_entries(dead_letters)
+    assert [each.titles for each in found.values()] == [("Title of One",)] * 3
+    assert (len(log.entries_read), log.sources_asked) == (1, [feed.id])
+
+
 @pytest.mark.parametrize(
-    ("at_once", "since"),
-    [(1, None), (LATEST_CHUNKS, at(1)), (LATEST_CHUNKS + 9, at(10))],
+    ("at_once", "looked_after", "since"),
+    [
+        (1, 60.0, at(999 + 60) - timedelta(days=7)),
+        (1, 30 * 86_400.0, at(999)),
+        (LATEST_CHUNKS, 0.0, at(1)),
+        (LATEST_CHUNKS + 9, 0.0, at(10)),
+    ],
 )
 async def test_who_is_slow_is_known_from_before_the_start(
-    scene: Scene, at_once: int, since: datetime | None
+    scene: Scene, at_once: int, looked_after: float, since: datetime
 ) -> None:
     feed = await scene.add_feed()
     quick, slow, ended = [await scene.subscribe(feed, name) for name in "abc"]
@@ -199,7 +282,9 @@ async def test_who_is_slow_is_known_from_before_the_start(
     durations = metrics.callback_durations
     durations.note(slow.id, 6_000, at=later.timestamp(), is_delivered=True)
 
-    reports = DeliveryReportService(scene.storage, HUB_URL, metrics, later)
+    clock = ManualClock(later)
+    reports = DeliveryReportService(scene.storage, HUB_URL, metrics, clock)
+    clock.advance(looked_after)
     for _ in range(2):  # what was before is read once
         found = await reports.slowest(9)
 
@@ -220,7 +305,9 @@ async def test_all_entries_of_a_record_are_told_to_those_who_may_read_them(
     feed = await scene.add_feed()
     subscription = await scene.subscribe(feed, account=OPERATOR)
     position = await scene.publish(feed, "One", "Two")
-    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
+    reports = DeliveryReportService(
+        scene.storage, HUB_URL, Metrics(), ManualClock(START)
+    )
 
     async def titles(account: AccountId | None = None) -> list[str]:
         told = await reports.told_of(subscription.id, position, account=account)
@@ -243,7 +330,9 @@ async def test_an_event_is_told_by_its_type(scene: Scene) -> None:
     await scene.deliver(at(1))
     assert await told(scene.storage, subscription) == [("hub.disk", 1)]
     await scene.flush(attempts=(failed(subscription),))
-    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), START)
+    reports = DeliveryReportService(
+        scene.storage, HUB_URL, Metrics(), ManualClock(START)
+    )
     in_full = (await reports.get(1)).told
     assert in_full == ToldEntries(
         entries=(ToldEntry(id=None, title="hub.disk"),), total=1

@@ -57,7 +57,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[DeliveryScene]:
 
 @pytest.fixture
 def reports(scene: DeliveryScene) -> DeliveryReportService:
-    return DeliveryReportService(scene.storage, HUB_URL, Metrics(), scene.clock.now())
+    return DeliveryReportService(scene.storage, HUB_URL, Metrics(), scene.clock)
 
 
 async def one_failure(scene: DeliveryScene, **terms: object) -> FeedId:
