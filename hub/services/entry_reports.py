@@ -48,8 +48,9 @@ SHOWN_ATTEMPTS: Final = 20
 NOTED_WITHIN: Final = timedelta(seconds=60)
 """The longest time between a poll's answer and the commit of what it found."""
 MOST_RECORDS: Final = 5_000
-"""Records examined for one page of committed entries, of the wanted feed if there is
-one; most may tell of no entries."""
+"""Records examined for one part of a page of committed entries, of the wanted feed if
+there is one; most may tell of no entries. Without words, and not by delay, a page is
+one part."""
 RECORD_PAGE: Final = 500
 MOST_RANKED: Final = 500
 """Entries among which those with the longest delays are found."""
@@ -248,8 +249,9 @@ class EntryReportService:
         """New and updated entries that were committed from ``since`` on and before
         ``until``.
 
-        At most `MOST_RECORDS` records are examined, so a page may be short and not the
-        last. The cursor must come from a page in the same order.
+        At most `MOST_RECORDS` records are examined, and as many in each of the
+        `SEARCHED_PARTS` if words are wanted, so a page may be short and not the last.
+        The cursor must come from a page in the same order.
         """
         if order is EntryOrder.DELAY:
             is_of_all = wanted == ALL_COMMITTED

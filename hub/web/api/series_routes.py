@@ -269,11 +269,12 @@ class SeriesRoutes(Routes):
         " long unless `exact`, null if none has or that took a retry. `feed` and"
         " `search` (words of the title) name which are wanted. `cursor` is the"
         " `next` of the page before. A page that is not the last may be short. By their"
-        " delay some hundreds are `examined` at most. If there are others (`has_more`),"
-        " those examined are of the times with the longest delays, and the other new"
-        " ones were committed `others_within` so many seconds after their publication,"
-        " as the hub counted them. If that is not known, it is null; with `feed` or"
-        " `search` those examined are the last ones then.",
+        " delay some hundreds are `examined` at most, with `search` some thousands. If"
+        " there are others (`has_more`), those examined are of the times with the"
+        " longest delays, and the other new ones were committed `others_within` so many"
+        " seconds after their publication, as the hub counted them. If that is not"
+        " known, it is null; with `feed` or `search` those examined are the last ones"
+        " then.",
         answers={200: CommittedEntriesJson},
         query=(
             *SPAN,

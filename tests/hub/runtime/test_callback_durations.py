@@ -117,8 +117,10 @@ def test_many_requests_of_before_replace_nothing_that_was_noted() -> None:
 
 
 def test_what_was_dropped_does_not_come_back_by_requests_of_before() -> None:
-    durations = CallbackDurations(capacity=4)
-    for id in range(1, 6):
+    durations = CallbackDurations(capacity=8)
+    for id in range(1, 10):
         note(durations, id, 100 * id)
-    durations.add_earlier(by_callback([earlier(1, 9_000, 9), earlier(2, 800, 9)]))
-    assert order(durations) == [(2, 800), (5, 500), (4, 400), (3, 300)]
+    kept = [(id, 100 * id) for id in range(9, 2, -1)]
+    assert order(durations) == kept
+    durations.add_earlier(by_callback([earlier(1, 9_000, 9)]))
+    assert order(durations) == kept
