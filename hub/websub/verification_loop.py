@@ -66,13 +66,14 @@ class VerificationLoop:
         questions: CallbackChallenges,
         clock: Clock,
         claims: WorkClaims,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._verifications = storage.verifications
         self._claims = claims
         self._intents = intents
         self._questions = questions
         self._clock = clock
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(at_once)
         self._under_way: dict[tuple[str, str], int] = {}
         self._zones: Counter[str] = Counter()  # how many requests of each are under way
         self._postponed: dict[int, _Pause] = {}

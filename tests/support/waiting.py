@@ -66,9 +66,12 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def in_background(part: BackgroundTask) -> AsyncIterator[None]:
-    """Run a part for the block; fail if it has ended by itself, with what ended it."""
-    task = asyncio.create_task(part())
+async def in_background(
+    part: BackgroundTask, name: str | None = None
+) -> AsyncIterator[None]:
+    """Run a part for the block, as a task of this name; fail if it has ended by itself,
+    with what ended it."""
+    task = asyncio.create_task(part(), name=name)
     try:
         yield
     finally:

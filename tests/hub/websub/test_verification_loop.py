@@ -12,10 +12,9 @@ from structlog.testing import capture_logs
 
 from hub.http import Request
 from hub.http.network_errors import Unreachable
-from hub.websub import verification_loop as verifier_module
 from hub.websub.intent_verification import IntentVerification
 from hub.websub.topic_admission import TopicBusy
-from hub.websub.verification_loop import VerificationLoop
+from hub.websub.verification_loop import OF_ZONE_AT_ONCE, PAGE, VerificationLoop
 from storage.contract import Storage
 from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import Verification, VerificationState, WorkKind
@@ -52,10 +51,12 @@ class Looks:
             await hold(store, WorkKind.VERIFICATIONS, *ids, now=now)
         return found
 
-    async def go_on(self) -> None:
+    async def go_on(self, verifier: VerificationLoop) -> None:
         """Return when it was asked twice more: what it said before is begun."""
-        count = self.count
-        await eventually(lambda: self.count >= count + 2)
+        for _ in range(2):
+            count = self.count
+            verifier.wake()
+            await eventually(lambda before=count: self.count > before)  # type: ignore[misc]
 
     def verifier(self, intents: IntentVerification | None = None) -> VerificationLoop:
         scene = self._scene
@@ -87,29 +88,25 @@ async def test_a_request_is_verified_at_once(scene: OpenHubScene) -> None:
         await eventually(is_verified)
 
 
-async def test_one_host_is_asked_one_question_a_second(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+async def test_one_host_is_asked_one_question_a_second(scene: OpenHubScene) -> None:
     for number in range(3):
         await request(scene, number)
     await request(scene, 9, "other.example")
     asked, looks = scene.callbacks.requests, Looks(scene)
-    async with in_background(looks.verifier().run):
+    verifier = looks.verifier()
+    async with in_background(verifier.run):
         await eventually(lambda: len(asked) == 2)  # one of each host
-        await looks.go_on()
+        await looks.go_on(verifier)
         assert len(asked) == 2
         scene.clock.advance(1)
+        await looks.go_on(verifier)
         await eventually(lambda: len(asked) == 3)
-        await looks.go_on()
+        await looks.go_on(verifier)
         assert len(asked) == 3
 
 
-async def test_no_owner_of_many_names_keeps_others_waiting(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_owner_of_many_names_keeps_others_waiting(scene: OpenHubScene) -> None:
     """More than are read at once came first, and none of them answers."""
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
 
     async def answer(request: Request) -> Scripted:
         if "names.example" in request.url:
@@ -117,7 +114,7 @@ async def test_no_owner_of_many_names_keeps_others_waiting(
         return agree(request)
 
     scene.callbacks.answer_with(answer)
-    many = verifier_module.PAGE * 2
+    many = PAGE * 2
     await asyncio.gather(
         *(request(scene, number, f"{number}.names.example") for number in range(many))
     )
@@ -130,14 +127,13 @@ async def test_no_owner_of_many_names_keeps_others_waiting(
             return sum(zone in each.url for each in scene.callbacks.requests)
 
         await eventually(lambda: asked("//reader") == 20)
-        assert asked("names.example") <= verifier_module.OF_ZONE_AT_ONCE
+        assert asked("names.example") <= OF_ZONE_AT_ONCE
 
 
 async def test_a_crowd_of_one_owner_goes_on_as_soon_as_there_is_room(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+    scene: OpenHubScene,
 ) -> None:
-    monkeypatch.setattr(verifier_module, "CROWD_PAUSE", 600.0)
-    many = verifier_module.OF_ZONE_AT_ONCE + 4
+    many = OF_ZONE_AT_ONCE + 4
     for number in range(many):
         await request(scene, number, f"{number}.names.example")
     async with running(scene):
@@ -157,7 +153,6 @@ async def test_an_exempt_host_is_not_paced(scene: OpenHubScene) -> None:
 )
 async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
     scene: OpenHubScene,
-    monkeypatch: pytest.MonkeyPatch,
     failure: Exception,
     pause: int,
 ) -> None:
@@ -170,34 +165,32 @@ async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
             tried.append(verification.id)
             raise failure
 
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     token = await request(scene, 1, "reader.exempt")
     looks = Looks(scene)
     verifier = looks.verifier(cast("IntentVerification", FailingIntents()))
     async with in_background(verifier.run):
         await eventually(lambda: len(tried) == 1)
-        await looks.go_on()
+        await looks.go_on(verifier)
         assert len(tried) == 1
         scene.clock.advance(pause)
+        verifier.wake()
         await eventually(lambda: len(tried) == 2)
     assert await state(scene, token) is VerificationState.PENDING
 
 
 async def test_a_database_that_cannot_be_read_does_not_end_it(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+    scene: OpenHubScene,
 ) -> None:
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     looks = Looks(scene)
     looks.failures = [WriteFailed("broken")]
     await request(scene, 1)
-    async with in_background(looks.verifier().run):
+    verifier = looks.verifier()
+    async with in_background(verifier.run):
+        await looks.go_on(verifier)
         await eventually(lambda: bool(scene.callbacks.requests))
 
 
-async def test_a_retry_comes_when_it_is_due(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+async def test_a_retry_comes_when_it_is_due(scene: OpenHubScene) -> None:
     scene.callbacks.answer_with(Unreachable("cannot connect"))
     token = await request(scene, 1)
 
@@ -208,18 +201,19 @@ async def test_a_retry_comes_when_it_is_due(
     async with running(scene):
         await eventually(has_failed)
         scene.clock.advance(10)
+        scene.verifier.wake()
         await eventually(lambda: len(scene.callbacks.requests) == 2)
 
 
 async def test_a_request_that_another_node_is_at_is_asked_by_that_one_alone(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+    scene: OpenHubScene,
 ) -> None:
-    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     token = await request(scene, 1, "reader.exempt")
     looks = Looks(scene)
     looks.is_late = True
-    async with in_background(looks.verifier().run):
-        await looks.go_on()
+    verifier = looks.verifier()
+    async with in_background(verifier.run):
+        await looks.go_on(verifier)
         assert scene.callbacks.requests == []
     found = await scene.storage.verifications.find(token)
     assert found is not None
@@ -227,12 +221,12 @@ async def test_a_request_that_another_node_is_at_is_asked_by_that_one_alone(
 
 
 async def test_claims_are_renewed_while_callbacks_are_asked_and_others_wait(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+    scene: OpenHubScene,
 ) -> None:
-    monkeypatch.setattr(verifier_module, "AT_ONCE", 1)
     work = LongWork(scene.storage.claims, scene.clock)
     verifier = VerificationLoop(
-        *(scene.storage, scene.intents, scene.questions, scene.clock, work.claims)
+        *(scene.storage, scene.intents, scene.questions, scene.clock, work.claims),
+        at_once=1,
     )
     tokens = [await request(scene, number, f"{number}.example") for number in (1, 2)]
 
