@@ -49,7 +49,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from storage.sqlite.deliveries import MOST_LOOKED_AT
+from storage.sqlite.deliveries import MOST_LOOKED_AT, UndeliveredRows
 from storage.sqlite.flushes import ATTEMPTS_KEPT
 from storage.sqlite.retries import END
 from storage.sqlite.rows import (
@@ -318,7 +318,7 @@ class PostgresDeliveries:
         wanted: UndeliveredFilter | None = None,
     ) -> list[RetryingSubscription]:
         wanted = wanted or UndeliveredFilter()
-        among = _among_retrying(wanted, await self._has_few(wanted))
+        among = _among(_RETRYING, wanted, await self._has_few(wanted))
         rows = await self._connections.all(
             f"SELECT v.* FROM {among} JOIN stored_retries v ON v.id = u.subscription_id"
             " WHERE u.subscription_id > %(after)s"
@@ -346,7 +346,7 @@ class PostgresDeliveries:
         self, *, after: int, limit: int, wanted: UndeliveredFilter | None = None
     ) -> list[DeadLetter]:
         wanted = wanted or UndeliveredFilter()
-        among = _among_dead(wanted, await self._has_few(wanted))
+        among = _among(_DEAD, wanted, await self._has_few(wanted))
         rows = await self._connections.all(
             f"SELECT v.* FROM {among} JOIN stored_dead_letters v ON v.id = u.id"
             " WHERE u.id > %(after)s ORDER BY u.id LIMIT %(limit)s",
@@ -368,8 +368,8 @@ class PostgresDeliveries:
 
     async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         has_few = await self._has_few(wanted)
-        retrying = _among_retrying(wanted, has_few)
-        dead = _among_dead(wanted, has_few)
+        retrying = _among(_RETRYING, wanted, has_few)
+        dead = _among(_DEAD, wanted, has_few)
         row = await self._connections.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT %(most)s) n",
@@ -479,8 +479,11 @@ class PostgresDeliveries:
 
     async def _has_few(self, wanted: UndeliveredFilter) -> bool:
         """Whether so few attempts are wanted that all of them are looked at."""
-        found = await self.count_failed_attempts(wanted, MOST_LOOKED_AT + 1)
-        return found <= MOST_LOOKED_AT
+        return (
+            not wanted.names_failures
+            or await self.count_failed_attempts(wanted, MOST_LOOKED_AT + 1)
+            <= MOST_LOOKED_AT
+        )
 
     async def sent_chunks(
         self,
@@ -725,36 +728,30 @@ def _undelivered(wanted: UndeliveredFilter) -> dict[str, object]:
     return {**values, "lacking": wanted.lacking}
 
 
-def _among_retrying(wanted: UndeliveredFilter, has_few: bool) -> str:
-    """SQL for the wanted rows of retries, as ``u``."""
-    if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
-        return "(SELECT * FROM retries WHERE FALSE) u"
-    told_of, lacks = "a.position > g.position", "g.position < %(lacking)s"
-    return _among("retries", "subscription_id", told_of, lacks, wanted, has_few)
+_RETRYING: Final = UndeliveredRows(
+    table="retries",
+    key="subscription_id",
+    outcome=UndeliveredOutcome.RETRIED,
+    told_of="a.position > g.position",
+    lacks="g.position < %(lacking)s",
+)
+_DEAD: Final = UndeliveredRows(
+    table="dead_letters",
+    key="id",
+    outcome=UndeliveredOutcome.GIVEN_UP,
+    told_of="a.position BETWEEN g.first AND g.last",
+    lacks="g.first <= %(lacking)s",
+)
 
 
-def _among_dead(wanted: UndeliveredFilter, has_few: bool) -> str:
-    """SQL for the wanted rows of dead letters, as ``u``."""
-    if wanted.outcome is UndeliveredOutcome.RETRIED:
-        return "(SELECT * FROM dead_letters WHERE FALSE) u"
-    told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= %(lacking)s"
-    return _among("dead_letters", "id", told_of, lacks, wanted, has_few)
-
-
-def _among(
-    table: str,
-    key: str,
-    told_of: str,
-    lacks: str,
-    wanted: UndeliveredFilter,
-    has_few: bool,
-) -> str:
-    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
-    ``lacks``: whether that row lacks a record of so early.
+def _among(rows: UndeliveredRows, wanted: UndeliveredFilter, has_few: bool) -> str:
+    """SQL for the wanted of these rows, as ``u``.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
+    if wanted.outcome not in (None, rows.outcome):
+        return f"(SELECT * FROM {rows.table} WHERE FALSE) u"
     condition, _ = _failures(wanted)
     if not wanted.names_failures:
         is_wanted = "TRUE"
@@ -762,16 +759,16 @@ def _among(
             is_wanted = "subscription_id = %(subscription)s"
     elif has_few:
         is_wanted = (
-            f"{key} IN (SELECT w.{key} FROM attempts a JOIN {table} w"
+            f"{rows.key} IN (SELECT w.{rows.key} FROM attempts a JOIN {rows.table} w"
             f" ON w.subscription_id = a.subscription_id"
-            f" AND {told_of.replace('g.', 'w.')} WHERE {condition})"
+            f" AND {rows.told_of.replace('g.', 'w.')} WHERE {condition})"
         )
     else:
         is_wanted = (
             "EXISTS (SELECT 1 FROM attempts a"
-            f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
+            f" WHERE a.subscription_id = g.subscription_id AND {rows.told_of}"
             f" AND {condition})"
         )
     if wanted.lacking is not None:
-        is_wanted += f" AND {lacks}"
-    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u"
+        is_wanted += f" AND {rows.lacks}"
+    return f"(SELECT * FROM {rows.table} g WHERE {is_wanted}) u"

@@ -15,9 +15,10 @@ A hub of the former version may go on meanwhile: *expand*, *roll*, *contract*.
   arguments, expands the schema.
 - Then the functions are replaced, if their digest is not that of this program's, by the
   program with the newest schema of those that were here. Whoever changes a function
-  therefore gives the schema a new number. One whose answer, or the meaning of an
-  argument, changes gets another name or other arguments: former programs call the old
-  one until it is dropped.
+  of a released version therefore gives the schema a new number: of programs with one
+  number, each start replaces those of the others. One whose answer, or the meaning of
+  an argument, changes gets another name or other arguments: former programs call the
+  old one until it is dropped.
 - Rows of the schema's own types are read by the position of their columns, so such a
   type is never altered: a new one has another name, and functions of its own.
 - What removes or changes something that former programs use begins with the line

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -154,7 +155,7 @@ class SqliteDeliveries:
         wanted = wanted or UndeliveredFilter()
         failures = await self._failures(wanted)
         has_few = await self._has_few(wanted, failures)
-        among = _among_retrying(wanted, failures, has_few)
+        among = _among(_RETRYING, wanted, failures, has_few)
         rows = await self._readers.all(
             f"SELECT v.* FROM {among}"
             " CROSS JOIN stored_stragglers v ON v.id = u.subscription_id"
@@ -193,7 +194,7 @@ class SqliteDeliveries:
         wanted = wanted or UndeliveredFilter()
         failures = await self._failures(wanted)
         has_few = await self._has_few(wanted, failures)
-        among = _among_dead(wanted, failures, has_few)
+        among = _among(_DEAD, wanted, failures, has_few)
         rows = await self._readers.all(
             f"SELECT v.* FROM {among} CROSS JOIN stored_dead v ON v.id = u.id"
             " WHERE u.id > :after ORDER BY u.id LIMIT :limit",
@@ -222,8 +223,8 @@ class SqliteDeliveries:
     async def count_undelivered(self, wanted: UndeliveredFilter, most: int) -> int:
         failures = await self._failures(wanted)
         has_few = await self._has_few(wanted, failures)
-        retrying = _among_retrying(wanted, failures, has_few)
-        dead = _among_dead(wanted, failures, has_few)
+        retrying = _among(_RETRYING, wanted, failures, has_few)
+        dead = _among(_DEAD, wanted, failures, has_few)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT :most)",
@@ -581,41 +582,46 @@ def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
     return " AND ".join(conditions), values
 
 
-def _among_retrying(
-    wanted: UndeliveredFilter, failures: _Failures, has_few: bool
-) -> str:
-    """SQL for the wanted rows of retries, as ``u``."""
-    if wanted.outcome is UndeliveredOutcome.GIVEN_UP:
-        return "(SELECT * FROM stragglers WHERE FALSE) u"
-    told_of, lacks = "a.position > g.position", "g.position < :lacking"
-    return _among(
-        *("stragglers", "subscription_id", told_of, lacks), wanted, failures, has_few
-    )
+class UndeliveredRows(msgspec.Struct, frozen=True, kw_only=True):
+    """A table whose rows ``g`` say what callbacks lack, and what came of that.
+
+    ``told_of``: whether an attempt ``a`` was to deliver what is in a row; ``lacks``:
+    whether that row lacks a record of so early.
+    """
+
+    table: str
+    key: str
+    outcome: UndeliveredOutcome
+    told_of: str
+    lacks: str
 
 
-def _among_dead(wanted: UndeliveredFilter, failures: _Failures, has_few: bool) -> str:
-    """SQL for the wanted rows of dead letters, as ``u``."""
-    if wanted.outcome is UndeliveredOutcome.RETRIED:
-        return "(SELECT * FROM dead WHERE FALSE) u"
-    told_of, lacks = "a.position BETWEEN g.first AND g.last", "g.first <= :lacking"
-    return _among("dead", "id", told_of, lacks, wanted, failures, has_few)
+_RETRYING: Final = UndeliveredRows(
+    table="stragglers",
+    key="subscription_id",
+    outcome=UndeliveredOutcome.RETRIED,
+    told_of="a.position > g.position",
+    lacks="g.position < :lacking",
+)
+_DEAD: Final = UndeliveredRows(
+    table="dead",
+    key="id",
+    outcome=UndeliveredOutcome.GIVEN_UP,
+    told_of="a.position BETWEEN g.first AND g.last",
+    lacks="g.first <= :lacking",
+)
 
 
 def _among(
-    table: str,
-    key: str,
-    told_of: str,
-    lacks: str,
-    wanted: UndeliveredFilter,
-    failures: _Failures,
-    has_few: bool,
+    rows: UndeliveredRows, wanted: UndeliveredFilter, failures: _Failures, has_few: bool
 ) -> str:
-    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``;
-    ``lacks``: whether that row lacks a record of so early.
+    """SQL for the wanted of these rows, as ``u``.
 
     If few attempts match, they are read first and lead to the rows. If many match, each
     row is checked, which finds a matching attempt soon.
     """
+    if wanted.outcome not in (None, rows.outcome):
+        return f"(SELECT * FROM {rows.table} WHERE FALSE) u"
     condition = failures.condition
     if not wanted.names_failures:
         is_wanted = "TRUE"
@@ -623,19 +629,20 @@ def _among(
             is_wanted = "subscription_id = :subscription"
     elif has_few:
         is_wanted = (
-            f"{key} IN (SELECT g.{key} FROM attempts a CROSS JOIN {table} g"
-            f" ON g.subscription_id = a.subscription_id AND {told_of}"
+            f"{rows.key} IN (SELECT g.{rows.key} FROM attempts a"
+            f" CROSS JOIN {rows.table} g"
+            f" ON g.subscription_id = a.subscription_id AND {rows.told_of}"
             f" WHERE {condition})"
         )
     else:
         is_wanted = (
             "EXISTS (SELECT 1 FROM attempts a INDEXED BY attempts_by_subscription"
-            f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
+            f" WHERE a.subscription_id = g.subscription_id AND {rows.told_of}"
             f" AND {condition})"
         )
     if wanted.lacking is not None:
-        is_wanted += f" AND {lacks}"
-    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u"
+        is_wanted += f" AND {rows.lacks}"
+    return f"(SELECT * FROM {rows.table} g WHERE {is_wanted}) u"
 
 
 # --- units of work ---

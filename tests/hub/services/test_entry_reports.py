@@ -23,9 +23,17 @@ from hub.services.entry_reports import (
     CommittedFilter,
     EntryOrder,
     EntryReportService,
+    records_of,
 )
 from storage.contract import DeliveryStore, Storage
-from storage.records import FeedId, NewDeadLetter, Position, RecordKind, StoredFeed
+from storage.records import (
+    EntryId,
+    FeedId,
+    NewDeadLetter,
+    Position,
+    RecordKind,
+    StoredFeed,
+)
 from tests.support.chosen_engine import open_chosen
 from tests.support.documents import an_entry
 from tests.support.storage_scene import START, Scene, at, fetch, record
@@ -438,6 +446,27 @@ async def test_an_update_is_late_by_its_own_date(scene: Scene) -> None:
 
     found = await committed(scene)
     assert (found.delay, found.published) == (10, at(0))
+
+
+async def test_each_entry_is_found_in_a_log_of_several_feeds(scene: Scene) -> None:
+    feeds = [await scene.add_feed(name) for name in "ab"]
+    for number in range(24):
+        await scene.publish(feeds[number % 3 // 2], f"{number}", when=at(number))
+        if number % 5 == 0:
+            updated = RecordKind.UPDATED
+            await scene.publish(feeds[0], "0", kind=updated, when=at(number))
+    log = scene.storage.log
+    for feed in feeds:
+        for entry in await log.latest_entries(feed.id, 99):
+            told = await records_of(log, feed.id, entry.id, most=4)
+            [new] = [each for each in told if each.kind is RecordKind.ENTRIES]
+            assert new == told[0]
+            assert new.at == at(int(entry.key))
+            assert [ref.entry_id for ref in new.entries] == [entry.id]
+    [first, *_] = sorted(each.id for each in await log.latest_entries(feeds[0].id, 99))
+    told = await records_of(log, feeds[0].id, first)
+    assert [each.kind for each in told[1:]] == [RecordKind.UPDATED] * 5
+    assert await records_of(log, feeds[0].id, EntryId(999)) == []
 
 
 async def test_the_first_delivery_is_known_exactly_or_from_what_is_stored(
