@@ -513,7 +513,7 @@ def hubs(hub: Hub, limit: int, as_json: bool) -> None:
         return
     total, *others = found["hubs"] or [None]
     if not others:
-        say("no feed was pushed by another hub yet", err=True)
+        say("no feed has been pushed by another hub yet", err=True)
         return
     print_table(
         ("HUB", "USED", "BROUGHT FIRST", "LATE", "CONFIRMED", "PUSHES"),

@@ -458,4 +458,4 @@ def test_without_other_hubs_it_is_said(
     fanfare: Fanfare, api: FakeApi, hubs: list[dict[str, object]]
 ) -> None:
     api.answers["GET /api/hubs"] = (200, {"hubs": hubs})
-    assert fanfare("hubs").stderr == "no feed was pushed by another hub yet\n"
+    assert fanfare("hubs").stderr == "no feed has been pushed by another hub yet\n"

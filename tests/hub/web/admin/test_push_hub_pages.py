@@ -28,7 +28,9 @@ async def count(hub: Hub, name: str, **counts: int) -> None:
 
 
 async def test_without_other_hubs_the_page_says_so(browser: OperatorBrowser) -> None:
-    assert "No feed was pushed by another hub yet." in text_of(await browser.open(PAGE))
+    assert "No feed has been pushed by another hub yet." in text_of(
+        await browser.open(PAGE)
+    )
 
 
 async def test_each_hub_says_how_many_entries_it_brought_first(
