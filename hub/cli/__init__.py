@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "deliveries": "operator_commands:deliveries",
     "demo": "demo_command:demo",
     "entries": "series_commands:entries",
+    "entry": "entry_command:entry",
     "events": "event_commands:events",
     "feeds": "feed_commands:feeds",
     "health": "operator_commands:health",

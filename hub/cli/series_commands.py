@@ -220,8 +220,8 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
 @click.option(
     "--order",
     type=click.Choice(("earliest", "latest", "delay")),
-    help="Which come first; delay: of the last 500 of that time the longest after"
-    " their publication.  [default: earliest]",
+    help="Which come first; delay: the longest after their publication, of some"
+    " hundreds that are looked at.  [default: earliest]",
 )
 @click.option("--feed", type=click.IntRange(1), help="Only of the feed with this id.")
 @click.option("--search", help="Only with all of these words in the title.")
@@ -283,6 +283,8 @@ def entries(
 
 def _others(page: Document) -> str:
     """What is known of entries that were not looked at for an order by delay."""
+    if page["others_within"] == 0:
+        return "; no others have a believable date"
     if page["others_within"] is not None:
         return f"; the others came within {_span(page['others_within'])}"
     return "; others were not looked at" if page["has_more"] else ""

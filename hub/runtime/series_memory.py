@@ -152,12 +152,11 @@ Delays = Mapping[DelayName, Sequence[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelaySlot:
-    """A slot of time, in Unix seconds, with the ``count`` of its delays, of which none
-    is longer than ``longest``: the upper end of its last bin."""
+    """A slot of time with delays, in Unix seconds. ``longest``: the upper end of their
+    last bin, than which none is longer."""
 
     since: int
     until: int
-    count: int
     longest: float
 
 
@@ -250,6 +249,12 @@ class Ring:
             result += ring[part]
         return result + _nothing(after)
 
+    def amount(self, name: SeriesName, since: float, until: float) -> float:
+        """How many there were in the slots of a span of time, if it is a rate."""
+        first = int(since // self.step)
+        count = max(ceil(until / self.step) - first, 0)
+        return sum(_measured(self.means(name, first, count))) * self.step
+
     def values(self, slot: int) -> dict[SeriesName, tuple[float, float]]:
         """What was measured in a slot."""
         pairs = {
@@ -282,7 +287,6 @@ class Ring:
                 yield DelaySlot(
                     since=slot * self.step,
                     until=(slot + 1) * self.step,
-                    count=sum(counts),
                     longest=max(compress(bounds, counts)),
                 )
 
@@ -371,22 +375,13 @@ class Buckets:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A series in buckets of time: the mean, the lowest mean and the highest value of
-    each. None where nothing was measured. ``seconds``: how many of each bucket were
-    measured."""
+    each. None where nothing was measured."""
 
     name: SeriesName
     buckets: Buckets
     means: list[float | None]
     lows: list[float | None]
     highs: list[float | None]
-    seconds: list[int]
-
-    @property
-    def amount(self) -> float:
-        """How many there were, if it is a rate: nearly, as five minutes in which the
-        hub was started count as whole ones once no finer values are left."""
-        pairs = zip(self.means, self.seconds, strict=True)
-        return sum(mean * seconds for mean, seconds in pairs if mean is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -474,30 +469,27 @@ class SeriesMemory:
                 means=known.means[part] + rest.means,
                 lows=known.lows[part] + rest.lows,
                 highs=known.highs[part] + rest.highs,
-                seconds=known.seconds[part] + rest.seconds,
             )
         ring = self._ring_of(wanted)
         per = wanted.step // ring.step
         first, count = wanted.first // ring.step, per * wanted.count
         means, peaks = ring.means(name, first, count), ring.peaks(name, first, count)
-        line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[], seconds=[])
+        line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[])
         coarser = [each for each in self.rings if each.step > ring.step]
         for bucket in range(wanted.count):
             part = slice(bucket * per, (bucket + 1) * per)
             here, high = _measured(means[part]), max(peaks[part])
-            step = ring.step
             moment, begun = wanted.first + bucket * wanted.step, ring.begins_at
             for each in coarser:
                 slot = moment // each.step
                 if here or slot >= begun // each.step:
                     break
                 begun = min(begun, each.begins_at)
-                here, step = _measured(each.means(name, slot, 1)), each.step
+                here = _measured(each.means(name, slot, 1))
                 high = each.peaks(name, slot, 1)[0]
             line.means.append(sum(here) / len(here) if here else None)
             line.lows.append(min(here) if here else None)
             line.highs.append(high if here else None)
-            line.seconds.append(min(len(here) * step, wanted.step))
         return line
 
     def delay_line(
@@ -533,11 +525,32 @@ class SeriesMemory:
         """The slots with delays in a span of time, as fine as they are known: the one
         with the longest first, of several the last."""
         _, tens, coarse = self.rings
-        fine_from = -(-tens.kept_from // coarse.step) * coarse.step
+        fine_from = min(self._fine_from, until)
         found = [*tens.delay_slots(name, max(fine_from, since), until)]
         if since < fine_from:
-            found += coarse.delay_slots(name, since, min(fine_from, until))
+            found += coarse.delay_slots(name, since, fine_from)
         return sorted(found, key=lambda each: (-each.longest, -each.since))
+
+    def amount(self, name: SeriesName, since: float, until: float) -> float:
+        """How many there were in a span of time, of a rate: nearly, as five minutes in
+        which the hub was started count as whole ones if that was hours ago."""
+        _, tens, coarse = self.rings
+        fine_from = min(self._fine_from, until)
+        found = tens.amount(name, max(fine_from, since), until)
+        if since < fine_from:
+            found += coarse.amount(name, since, fine_from)
+        return found
+
+    @property
+    def _fine_from(self) -> float:
+        """When the first five minutes begin of which all tens of seconds are kept that
+        were measured; infinite without any."""
+        _, tens, coarse = self.rings
+        if tens.kept_from == inf:
+            return inf
+        slot = int(tens.kept_from // coarse.step)
+        is_whole = slot <= coarse.begun or slot * coarse.step == tens.kept_from
+        return (slot if is_whole else slot + 1) * coarse.step
 
     @property
     def delays_kept_from(self) -> float:

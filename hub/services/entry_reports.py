@@ -204,8 +204,9 @@ class CommittedPage:
     entries. ``has_more``: there may be entries that were not looked at. Then
     ``others_within`` is None and those looked at are the last of the span, of the feed
     if it is one feed's; or they are of the times with the longest delays, and it is the
-    seconds within which all other new entries came, as the hub counted them: see
-    `hub.core.status.freshness.publications`, which believes fewer dates.
+    seconds within which all other new entries came, as the hub counted them (see
+    `hub.core.status.freshness.publications`, which believes fewer dates); 0: it counted
+    no others.
     """
 
     entries: tuple[CommittedEntry, ...]
@@ -254,11 +255,13 @@ class EntryReportService:
         The cursor must come from a page in the same order.
         """
         if order is EntryOrder.DELAY:
-            is_of_all = wanted == ALL_COMMITTED
-            times = await self._late_times(since, until) if is_of_all else []
-            if sum(each.count for each in times) > MOST_RANKED:
-                return await self._of_late_times(since, until, limit, times)
-            return await self._by_delay(since, until, limit, wanted)
+            last = await self._by_delay(since, until, limit, wanted)
+            if not last.has_more or wanted != ALL_COMMITTED:
+                return last
+            times = await self._late_times(since, until)
+            if not times:
+                return last
+            return await self._of_late_times(since, until, limit, times)
         tell = (
             self._notified_entries
             if order is EntryOrder.EARLIEST
@@ -324,6 +327,7 @@ class EntryReportService:
         told = dict[tuple[Position, EntryId], tuple[Record, EntryRef]]()
         ranked: list[_NotifiedEntry] = []
         for time in times:
+            others_within = time.longest
             if len(told) >= MOST_RANKED or _are_all_later(ranked[:limit], limit, time):
                 break
             of_time, cursor = await self._notified_backwards(
@@ -339,14 +343,14 @@ class EntryReportService:
             ranked.sort(key=lambda each: each.rank)
             if cursor is not None:
                 break
-        else:  # the log no longer has so many
-            return await self._by_delay(since, until, limit, ALL_COMMITTED)
+        else:
+            others_within = 0.0
         return CommittedPage(
             entries=await self._described(ranked[:limit]),
             next=None,
             examined=len(told),
             has_more=True,
-            others_within=time.longest,
+            others_within=others_within,
         )
 
     async def _matching(

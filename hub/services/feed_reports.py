@@ -40,6 +40,7 @@ from hub.core.status.plan_explanation import (
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.audit_trail import AuditTrail
+from hub.services.entry_reports import EntryReport
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS, Entry
 from storage.contract import Storage
@@ -304,14 +305,16 @@ class FeedReportService:
             pauses=tuple(each for each in pauses if each.overlaps(since, until)),
         )
 
-    async def pauses_between(
-        self, feed: StoredFeed, since: datetime, until: datetime
-    ) -> tuple[FeedPause, ...]:
-        """The pauses of a feed that reach into a span of time, as far as they are
-        known."""
+    async def pauses_before(self, report: EntryReport) -> tuple[FeedPause, ...]:
+        """When the feed was paused between the publication of an entry and its commit,
+        as far as these and the pauses are known."""
+        feed, since = report.feed, report.believed
+        if since is None or not report.records:
+            return ()
         polls = await self._storage.feeds.polls(feed.id)
         found = await self._pauses_since(feed, polls, since)
-        return tuple(each for each in found if each.overlaps(since, until))
+        committed = report.records[0].at
+        return tuple(each for each in found if each.overlaps(since, committed))
 
     async def _pauses_since(
         self, feed: StoredFeed, polls: Sequence[Poll], since: datetime

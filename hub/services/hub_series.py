@@ -140,6 +140,10 @@ class HubSeries:
         of the work."""
         return self._series.line(name, wanted, known)
 
+    def amount(self, name: SeriesName, buckets: Buckets) -> float:
+        """About how many there were, of a rate."""
+        return self._series.amount(name, buckets.first, buckets.end)
+
     def delay_line(
         self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
     ) -> DelayLine:

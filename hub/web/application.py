@@ -45,6 +45,7 @@ from hub.web.api.audit_routes import AuditRoutes
 from hub.web.api.connection_routes import ConnectionRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.entry_routes import EntryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import FeedListRoutes
@@ -230,7 +231,10 @@ def create_application(
             services.operations, services.collections, services.settings
         ).routes(),
         *SearchRoutes(services.search).routes(),
-        *SeriesRoutes(services.series, services.entry_reports, services.clock).routes(),
+        *EntryRoutes(
+            services.entry_reports, services.feed_reports, services.clock
+        ).routes(),
+        *SeriesRoutes(services.series, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *OutputRoutes(services.outputs).routes(),
         *AuditRoutes(services.audit, services.tokens, services.clock).routes(),

@@ -10,13 +10,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.core.status.feed_pauses import FeedPause
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, HubSeries
 from hub.services.entry_reports import (
     ALL_COMMITTED,
     EntryOrder,
-    EntryReport,
     EntryReportService,
 )
 from hub.web.admin.hub_picture import draw_flight_of
@@ -139,7 +137,7 @@ class EntryPages(OperatorPages):
             viewer=viewer_of(request),
             now=self._clock.now(),
             report=report,
-            pauses=await self._pauses_before(report),
+            pauses=await self._feeds.pauses_before(report),
             text=text[:SHOWN_TEXT],
             is_cut=len(text) > SHOWN_TEXT,
             link=next(
@@ -151,15 +149,6 @@ class EntryPages(OperatorPages):
                 ),
                 "",
             ),
-        )
-
-    async def _pauses_before(self, report: EntryReport) -> tuple[FeedPause, ...]:
-        """When the feed was paused between the publication of an entry and its commit,
-        if both are known."""
-        if report.believed is None or not report.records:
-            return ()
-        return await self._feeds.pauses_between(
-            report.feed, report.believed, report.records[0].at
         )
 
 

@@ -284,7 +284,6 @@ class RangePicture:
         self._range = range
         self._lines: dict[SeriesName, Line] = {}
         self._delays: dict[DelayName, DelayLine] = {}
-        self._undated: Line | None = None
         self._plots: dict[str, _DrawnPart] = {}
         self._rows: dict[str, tuple[NumberRow, Markup]] = {}
         self._scale: tuple[object, TimeScale] | None = None
@@ -304,10 +303,7 @@ class RangePicture:
             name: series.delay_line(name, columns, self._delays.get(name))
             for name in DelayName
         }
-        undated = self._undated = series.line(
-            SeriesName.ENTRIES_UNDATED, columns, self._undated
-        )
-        beside = _beside(undated.amount)
+        beside = _beside(series.amount(SeriesName.ENTRIES_UNDATED, columns))
         starts = series.starts(buckets.first, buckets.end)
         numbers = _numbers(lines, buckets, ROW_SECONDS[range], starts, self._settled)
         flight_numbers = _flight_numbers(delays, columns, starts, self._settled)
@@ -411,7 +407,7 @@ def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFl
     buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}
     starts = series.starts(buckets.first, buckets.end)
-    beside = _beside(series.line(SeriesName.ENTRIES_UNDATED, buckets).amount)
+    beside = _beside(series.amount(SeriesName.ENTRIES_UNDATED, buckets))
     panels = [_panel_of(each, buckets, beside, starts) for each in lines.values()]
     numbers = _flight_numbers(lines, buckets, starts, {})
     return HubFlight(panels=tuple(panels), numbers=numbers)

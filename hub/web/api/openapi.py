@@ -25,6 +25,7 @@ from hub.web.api.audit_routes import AuditRoutes
 from hub.web.api.connection_routes import ConnectionRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.entry_routes import EntryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import FeedListRoutes
@@ -129,6 +130,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     AccountRoutes,
     TokenRoutes,
     OperatorRoutes,
+    EntryRoutes,
     SeriesRoutes,
     OutputRoutes,
     DatabaseRoutes,

@@ -1,4 +1,4 @@
-"""How the hub was over time, and which entries were committed in a span of time."""
+"""How the hub was over time."""
 
 from __future__ import annotations
 
@@ -21,21 +21,13 @@ from hub.runtime.series_memory import (
     Unit,
 )
 from hub.services import HubSeries
-from hub.services.entry_reports import CommittedEntry, EntryOrder, EntryReportService
 from hub.services.hub_series import SeriesRange
-from hub.web.api.selection_input import (
-    COMMITTED,
-    SPAN,
-    entry_cursor_text,
-    query_committed,
-    query_entry_cursor,
-    query_span,
-)
+from hub.web.api.selection_input import SPAN, query_span
 from hub.web.json_output import JsonObject, Time, json_response
-from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
-from hub.web.request_input import query_choice, query_limit, query_number
+from hub.web.operation import ApiOperation, Parameter, Routes
+from hub.web.request_input import query_choice, query_number
 from protocols.protocol_errors import InvalidValue
-from storage.records import EntryId, FeedId, Position, RecordKind, TokenScope
+from storage.records import TokenScope
 
 MOST_POINTS: Final = 600
 """The most points of a series."""
@@ -109,72 +101,11 @@ class SeriesJson(JsonObject):
     starts: list[Time]
 
 
-class CommittedEntryJson(JsonObject):
-    """An entry that was committed, and how late it was.
-
-    ``position`` and ``kind``: those of the record that tells of it.
-    ``publication_to_commit``: in seconds; null without a believable date.
-    ``commit_to_delivery``: seconds until the first callback answered with 2xx, or if
-    not ``exact`` at most so many; null if none has, or only after a retry.
-    """
-
-    id: EntryId
-    title: str
-    feed: FeedId
-    feed_title: str
-    url: str
-    kind: RecordKind
-    position: Position
-    published_at: Time | None
-    committed_at: Time
-    publication_to_commit: float | None
-    commit_to_delivery: float | None
-    exact: bool
-
-    @classmethod
-    def of_entry(cls, entry: CommittedEntry) -> Self:
-        return cls(
-            id=entry.id,
-            title=entry.title,
-            feed=entry.feed.id,
-            feed_title=entry.feed.title,
-            url=entry.feed.url,
-            kind=entry.record.kind,
-            position=entry.record.position,
-            published_at=entry.published,
-            committed_at=entry.record.at,
-            publication_to_commit=entry.delay,
-            commit_to_delivery=entry.first_delivery,
-            exact=entry.is_exact,
-        )
-
-
-class CommittedEntriesJson(JsonObject):
-    """A page of entries. ``next``: the ``cursor`` of the next page, null after the
-    last. ``reached``: to when was looked for the words of `search`; null: to the end.
-
-    ``examined``: in the order of their delay, these are of so many; ``has_more``: there
-    may be others; ``others_within``: so many seconds after their publication these were
-    committed, as the hub counted them, null if that is not known. Otherwise null and
-    false.
-    """
-
-    entries: list[CommittedEntryJson]
-    next: str | None
-    reached: Time | None
-    examined: int | None
-    has_more: bool
-    others_within: float | None
-
-
 class SeriesRoutes(Routes):
     tag = "operator"
 
-    def __init__(
-        self, series: HubSeries, entries: EntryReportService, clock: Clock
-    ) -> None:
+    def __init__(self, series: HubSeries, clock: Clock) -> None:
         self._series = series
-        self._entries = entries
         self._clock = clock
 
     @ApiOperation(
@@ -251,65 +182,6 @@ class SeriesRoutes(Routes):
         if since >= until:
             raise InvalidValue("since", "a time before until")
         return since.timestamp(), until.timestamp()
-
-    @ApiOperation(
-        method="GET",
-        path="/entries",
-        id="list_committed_entries",
-        scope=TokenScope.ADMIN,
-        summary="List the entries that were committed in a span of time, with their"
-        " delays",
-        description="New and updated ones of all feeds that were committed from"
-        " `since` on and before `until` (times or ages; by default the last ten"
-        " minutes), the earliest first, or the latest (`order=latest`), or the longest"
-        " after their publication (`order=delay`, one page), with `title`,"
-        " `feed`, `kind` and `position` of the record, `published_at`, `committed_at`,"
-        " `publication_to_commit` (seconds; null without a believable date), and"
-        " `commit_to_delivery`, until the first callback answered with 2xx: at most so"
-        " long unless `exact`, null if none has or that took a retry. `feed` and"
-        " `search` (words of the title) name which are wanted. `cursor` is the"
-        " `next` of the page before. A page that is not the last may be short. By their"
-        " delay some hundreds are `examined` at most, with `search` some thousands. If"
-        " there are others (`has_more`), those examined are of the times with the"
-        " longest delays, and the other new ones were committed `others_within` so many"
-        " seconds after their publication, as the hub counted them. If that is not"
-        " known, it is null; with `feed` or `search` those examined are the last ones"
-        " then.",
-        answers={200: CommittedEntriesJson},
-        query=(
-            *SPAN,
-            Parameter(
-                name="order",
-                help="which come first: the earliest, unless the latest are, or the"
-                " longest after their publication",
-                choices=tuple(EntryOrder),
-            ),
-            *COMMITTED,
-            Parameter(name="cursor", help="next of the page before, in the same order"),
-            PAGE[1],
-        ),
-        problems=(422,),
-    )
-    async def entries(self, request: Request) -> Response:
-        since, until = query_span(request, self._clock.now())
-        page = await self._entries.committed(
-            since,
-            until,
-            limit=query_limit(request),
-            cursor=query_entry_cursor(request),
-            order=query_choice(request, "order", EntryOrder) or EntryOrder.EARLIEST,
-            wanted=query_committed(request),
-        )
-        return json_response(
-            CommittedEntriesJson(
-                entries=[CommittedEntryJson.of_entry(each) for each in page.entries],
-                next=entry_cursor_text(page.next),
-                reached=page.reached,
-                examined=page.examined,
-                has_more=page.has_more,
-                others_within=page.others_within,
-            )
-        )
 
 
 def _names(wanted: Iterable[str]) -> frozenset[str]:

@@ -143,6 +143,7 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
         (False, None, ""),
         (True, None, "; others were not looked at"),
         (True, 120.0, "; the others came within 2 min"),
+        (True, 0.0, "; no others have a believable date"),
     ],
 )
 def test_those_by_delay_say_among_how_many(

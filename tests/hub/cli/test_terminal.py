@@ -72,6 +72,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "feeds resume": (("1",),),
     "feeds show": (("1",), ("1", "--json")),
     "entries": ((), ("--json",)),
+    "entry": (("1",), ("1", "--json")),
     "health": ((), ("--json",)),
     "hubs": ((), ("--json",)),
     "opml discover": (("https://example.org",),),

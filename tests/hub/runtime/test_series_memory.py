@@ -102,10 +102,12 @@ def test_times_with_delays_are_found_by_the_longest_of_them() -> None:
         *((-300, inf), (-600, within[3])),
         *((20, within[2]), (0, within[2]), (10, within[0])),
     ]
-    assert [(each.until - each.since, each.count) for each in found][1:3] == [
-        *((300, 9), (10, 1)),
-    ]
+    assert [each.until - each.since for each in found] == [300, 300, 10, 10, 10]
     assert memory.delays_kept_from == NOW - 600
+    early = SeriesMemory()
+    assert early.delay_slots(LATE, NOW - 600, NOW) == []
+    early.rings[2].put(NOW // 300, {}, counts(1))
+    assert len(early.delay_slots(LATE, NOW - 600, NOW + 9)) == 1
     (last,) = memory.delay_slots(LATE, NOW + 10, NOW + 20)
     assert last.since == NOW + 10
 
@@ -170,20 +172,27 @@ def test_a_line_loses_no_peak() -> None:
     assert line.means[0] == pytest.approx(0.5)
 
 
-def test_a_line_of_a_rate_adds_up_to_what_was_measured_however_long_its_buckets() -> (
-    None
-):
-    memory, start = SeriesMemory(), NOW - 40
-    for second in range(start, NOW):
-        memory.rings[0].put(second, {POLLS: (3, 3)}, {})
-    for ten in range(start // 10, NOW // 10):
-        memory.rings[1].put(ten, {POLLS: (3, 3)}, {})
-    memory.rings[2].put(start // 300, {POLLS: (3, 3)}, {})
-    amounts = [
-        memory.line(POLLS, memory.buckets(NOW - seconds, NOW, 24)).amount
-        for seconds in (600, 20_000)
-    ]
-    assert amounts == [120, 120]
+@pytest.mark.parametrize(
+    ("before", "amount"),
+    [
+        pytest.param([], 390, id="it was started then"),
+        pytest.param([-5], 900 + 900 + 90, id="it had run before"),
+    ],
+)
+def test_the_amount_of_a_rate_is_that_of_what_was_measured(
+    before: list[int], amount: int
+) -> None:
+    memory, start = SeriesMemory(), NOW + 200
+    _, tens, coarse = memory.rings
+    for slot in (*before, 0):
+        coarse.put(NOW // 300 + slot, {POLLS: (3, 3)}, {})
+    without_fine = memory.amount(POLLS, NOW - 9_999, NOW + 400)
+    for ten in range(start // 10, (NOW + 330) // 10):
+        tens.put(ten, {POLLS: (3, 3)}, {})
+
+    assert without_fine == 900 * (1 + len(before))
+    assert memory.amount(POLLS, NOW - 9_999, NOW + 400) == amount
+    assert memory.amount(POLLS, NOW + 300, NOW + 320) == 60
 
 
 def test_where_nothing_fine_is_left_the_coarse_stands_for_it() -> None:

@@ -283,6 +283,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds/9/plan", None, 404),
     ("GET", "/api/feeds/9/history", None, 404),
     ("GET", "/api/feeds/9/entries", None, 404),
+    ("GET", "/api/entries/9", None, 404),
     ("POST", "/api/feeds/9/parse", None, 404),
     ("GET", "/api/deliveries/sent?since=x", None, 422),
     ("GET", "/api/findings?kind=odd", None, 422),
@@ -358,6 +359,19 @@ async def test_answers_are_as_described(client: httpx2.AsyncClient, hub: Hub) ->
         answer = await client.request(method, url, json=body)
         assert answer.status_code < 300, (method, url, answer.text)
         assert answer_faults(method, url, answer) == [], (method, url)
+
+
+async def test_the_way_of_an_entry_is_as_described(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.subscribe_retrying(await scene.add_feed())
+    span = f"since={at(-1):%FT%TZ}&until={at(1):%FT%TZ}"
+    listed = await client.get(f"/api/entries?{span}")
+    (entry,) = listed.json()["entries"]
+    answer = await client.get(f"/api/entries/{entry['id']}")
+    assert answer.json()["deliveries"]
+    assert answer_faults("GET", "/api/entries/1", answer) == []
 
 
 @pytest.mark.parametrize(("method", "url", "body", "status"), REFUSED)
