@@ -80,7 +80,8 @@ NOT_OPEN = "the subscription has ended, or its account may no longer read the fe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedRequest:
-    """A request. ``is_same``: its body equals byte for byte what was sent."""
+    """A request. ``is_same``: its body equals byte for byte what was sent; else it is
+    as it would be sent now, signed with the present time."""
 
     method: str
     url: str
@@ -509,18 +510,21 @@ class DeliveryReportService:
         if document is None:
             return None
         epoch = (await self._storage.log.end()).epoch
-        delivery = delivery_of(
+        addressed = partial(
+            delivery_of,
             subscription,
             document,
             sent.credits,
             id=notification_id(epoch, position, subscription.id),
-            at=sent.at,
             hub_url=self._hub_url,
             retries=sent.retries,
             missed=sent.missed,
         )
+        delivery = addressed(at=sent.at)
         body = delivery.body
         is_same = (len(body), crc32(body)) == (sent.size, sent.checksum)
+        if not is_same:
+            delivery = addressed(at=int(self._clock.now().timestamp()))
         return rendered_request(await request_of(delivery), is_same=is_same)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from hub.core.delivery.retry_schedule import FAILURES_ALLOWED
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, NEWS_PAUSE
 from hub.core.durations import duration
 from protocols.operational_events import types_of_topic
 from storage.records import (
@@ -120,7 +120,8 @@ def _catching_up(
     if late.attempts and not subscription.exhausted:
         last = (
             f"; it is given up after {FAILURES_ALLOWED + 1} such failures in a row."
-            " A new record is tried sooner, which does not count, but is listed, too"
+            f" A new record is tried sooner if the last try was {NEWS_PAUSE:.0f} s ago,"
+            " which does not count, but is listed, too"
         )
     return f"{failed}the next try is {_moment(late.next_try, now)}{last}"
 

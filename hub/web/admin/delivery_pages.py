@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import as_curl
-from hub.core.delivery.retry_schedule import FAILURES_ALLOWED
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, NEWS_PAUSE
 from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService, SentReport
 from hub.services.undelivered_records import DeliveryUnderWay, UndeliveredService
@@ -195,6 +195,7 @@ class DeliveryPages(OperatorPages):
             lost=await self._reports.lost_entries(dead_letters),
             retrying=retrying,
             failures_allowed=FAILURES_ALLOWED,
+            news_pause=NEWS_PAUSE,
             conditions=await self._conditions(retrying),
             rows=rows,
             taken=await self._taken(asked, now, outcome),

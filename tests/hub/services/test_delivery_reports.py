@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,7 @@ from storage.records import (
     Retention,
     SubscriptionId,
 )
+from tests.support.clock import ManualClock
 from tests.support.delivery_scene import (
     HUB_URL,
     CappedNetwork,
@@ -115,6 +116,24 @@ async def test_entries_that_changed_since_are_shown_as_they_are_and_said_so(
     assert request is not None
     assert b"Newer" in request.body
     assert not request.is_same
+
+
+async def test_what_would_be_sent_now_is_signed_with_the_time_of_now(
+    scene: DeliveryScene,
+) -> None:
+    clock = ManualClock(datetime(2099, 1, 1, tzinfo=UTC))
+    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), clock)
+    feed = await one_failure(scene, secret="geheim")
+    (sent,) = scene.subscribers["hook"].deliveries
+    as_sent = (await reports.get(1)).request
+    changed = Entry(key="key-1", id="id-1", title="Newer")
+    await scene.commit(feed, RecordKind.UPDATED, [changed], fresh=False)
+    as_now = (await reports.get(1)).request
+    assert as_sent is not None
+    assert as_now is not None
+    stamp = "webhook-timestamp"
+    assert as_sent.headers[stamp] == sent.headers[stamp]
+    assert as_now.headers[stamp] == f"{clock.unix():.0f}"
 
 
 async def test_a_request_of_which_nothing_is_left_says_why(

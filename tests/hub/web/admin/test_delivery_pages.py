@@ -353,6 +353,7 @@ async def test_a_try_that_is_due_or_under_way_is_not_told_as_the_next_one(
     async def next_try() -> str:
         page = await browser.open(PAGE)
         assert "Tries by the schedule count: after 11 failures" in text_of(page)
+        assert "if the last try failed at least 10 s ago, or as" in text_of(page)
         [row] = read(page).xpath("//*[@data-label='Next try']")
         return " ".join(row.text_content().split())
 

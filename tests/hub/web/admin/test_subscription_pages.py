@@ -266,10 +266,12 @@ async def test_a_request_that_was_accepted_has_a_page_as_failed_ones_have(
     await scene.publish(feed, "Later")
     await scene.deliver(hub.clock.now())
     await scene.flush(attempts=(failed(await scene.subscribe(feed), kept=details()),))
-    row = "//tr[contains(., '200')]//a[. = 'what it told of']/@href"
+    row = "//tr[contains(., '200')]//td[@data-label='Record']/a/@href"
     [link] = read(await browser.open(PAGE)).xpath(row)
     answer = await browser.open(link)
     assert [row[1] for row in rows(answer)] == ["200"]
+    [heading] = read(answer).xpath("//h1/text()")
+    assert heading.endswith(": its entries and requests")
     [entry] = read(answer).xpath("//dl//a")
     assert entry.text_content() == "Later"
     told = await browser.open(entry.get("href"))
@@ -277,7 +279,7 @@ async def test_a_request_that_was_accepted_has_a_page_as_failed_ones_have(
     text = text_of(answer)
     assert "Of a request that was accepted, nothing of the answer is kept but" in text
     [failure] = read(await browser.open("/admin/subscriptions/2/records/1")).xpath(
-        "//a[. = 'request and answer']/@href"
+        "//a[. = 'how it failed']/@href"
     )
     assert failure == "/admin/deliveries/1"
     none = text_of(await browser.open("/admin/subscriptions/1/records/99"))
