@@ -277,7 +277,9 @@ def entries(
     if reached := page.get("reached"):
         more = f"; looked as far as {_moment(reached)}, others may match"
     if page["examined"] is not None:
-        more = f" of {page['examined']} of that time{_others(page)}"
+        undated = page["undated"]
+        left_out = f"; {undated} without a believable date left out" if undated else ""
+        more = f" of {page['examined']} of that time{left_out}{_others(page)}"
     say(f"{plural(len(found), 'entry', 'entries')}{more}", err=True)
 
 

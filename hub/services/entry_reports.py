@@ -4,7 +4,7 @@ committed, and who was sent it; and which entries were committed in a span of ti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol
@@ -166,11 +166,19 @@ class _NotifiedEntry:
         date = publication_of(entry, entry.published or entry.updated, self.record.at)
         return (self.record.at - date).total_seconds() if date else None
 
-    @property
-    def rank(self) -> float:
-        """The lower, the longer the delay; those without one are last."""
-        delay = self.delay
-        return 1 if delay is None else -delay
+
+@dataclass(slots=True)
+class _Ranking:
+    """Entries with a delay, the longest first, and how many have none."""
+
+    entries: list[_NotifiedEntry] = field(default_factory=list)
+    undated: int = 0
+
+    def add(self, found: Sequence[_NotifiedEntry]) -> None:
+        dated = [each for each in found if each.delay is not None]
+        self.undated += len(found) - len(dated)
+        self.entries += dated
+        self.entries.sort(key=_delay_of, reverse=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,10 +209,11 @@ class CommittedPage:
     when what was looked at last for words was committed; None: all was.
 
     By delay there is one page: the first of those that are wanted among ``examined``
-    entries. ``has_more``: there may be entries that were not looked at. Then
-    ``others_within`` is None and those looked at are the last of the span, of the feed
-    if it is one feed's; or they are of the times with the longest delays, and it is the
-    seconds within which all other new entries came, as the hub counted them (see
+    entries, without the ``undated`` that have no delay. ``has_more``: there may be
+    entries that were not looked at. Then ``others_within`` is None and those looked at
+    are the last of the span, of the feed if it is one feed's; or they are of the times
+    with the longest delays, and it is the seconds within which all other new entries
+    came, as the hub counted them (see
     `hub.core.status.freshness.publications`, which believes fewer dates); 0: it counted
     no others.
     """
@@ -213,6 +222,7 @@ class CommittedPage:
     next: EntryCursor | None
     reached: datetime | None = None
     examined: int | None = None
+    undated: int | None = None
     has_more: bool = False
     others_within: float | None = None
 
@@ -286,20 +296,20 @@ class EntryReportService:
         self, since: datetime, until: datetime, limit: int, wanted: CommittedFilter
     ) -> CommittedPage:
         parts = SEARCHED_PARTS if wanted.words else MOST_RANKED // RANKED_AT_ONCE
-        found, examined, cursor = list[_NotifiedEntry](), 0, None
+        ranking, examined, cursor = _Ranking(), 0, None
         for _ in range(parts):
             told, cursor = await self._notified_backwards(
                 since, until, RANKED_AT_ONCE, cursor, wanted.feed_id
             )
             examined += len(told)
-            found += await self._matching(told, wanted)
-            if cursor is None or len(found) >= MOST_RANKED:
+            ranking.add(await self._matching(told, wanted))
+            if cursor is None or len(ranking.entries) >= MOST_RANKED:
                 break
-        found.sort(key=lambda each: each.rank)
         return CommittedPage(
-            entries=await self._described(found[:limit]),
+            entries=await self._described(ranking.entries[:limit]),
             next=None,
             examined=examined,
+            undated=ranking.undated,
             has_more=cursor is not None,
         )
 
@@ -325,10 +335,11 @@ class EntryReportService:
     ) -> CommittedPage:
         """``times``: those with the longest delays first."""
         told = dict[tuple[Position, EntryId], tuple[Record, EntryRef]]()
-        ranked: list[_NotifiedEntry] = []
+        ranking = _Ranking()
         for time in times:
             others_within = time.longest
-            if len(told) >= MOST_RANKED or _are_all_later(ranked[:limit], limit, time):
+            first = ranking.entries[:limit]
+            if len(told) >= MOST_RANKED or _are_all_later(first, limit, time):
                 break
             of_time, cursor = await self._notified_backwards(
                 max(since, datetime.fromtimestamp(time.since, UTC) - OUT_OF_ORDER),
@@ -339,16 +350,16 @@ class EntryReportService:
             )
             new = [each for each in of_time if _key(each) not in told]
             told |= {_key(each): each for each in new}
-            ranked += await self._matching(new, ALL_COMMITTED)
-            ranked.sort(key=lambda each: each.rank)
+            ranking.add(await self._matching(new, ALL_COMMITTED))
             if cursor is not None:
                 break
         else:
             others_within = 0.0
         return CommittedPage(
-            entries=await self._described(ranked[:limit]),
+            entries=await self._described(ranking.entries[:limit]),
             next=None,
             examined=len(told),
+            undated=ranking.undated,
             has_more=True,
             others_within=others_within,
         )
@@ -574,7 +585,11 @@ def _are_all_later(
 ) -> bool:
     """Whether these are so many, none of which was committed sooner after its
     publication than any entry of that time."""
-    return len(ranked) == count and -ranked[-1].rank >= time.longest
+    return len(ranked) == count and _delay_of(ranked[-1]) >= time.longest
+
+
+def _delay_of(entry: _NotifiedEntry) -> float:
+    return entry.delay or 0.0
 
 
 def _moment_of(outcome: EntryDelivery | DeadLetter) -> datetime:

@@ -445,6 +445,7 @@ def _panel_of(
         nothing=NOTHING_FLEW[line.name] + (NOT_KEPT if starts else ""),
         beside=beside if is_dated else "",
         starts=starts,
+        is_by_delay=is_dated,
     )
 
 

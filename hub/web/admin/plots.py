@@ -125,17 +125,20 @@ class DrawnLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLink:
-    """A part of a plot that links to what happened in it."""
+    """A part of a plot that links to what happened in it; ``is_by_delay``: the longest
+    after its publication first."""
 
     x: int
     width: int
     since: datetime
     until: datetime
     words: str
+    is_by_delay: bool = False
 
     @property
     def query(self) -> str:
-        return f"since={_minute(self.since)}&until={_minute(self.until)}"
+        span = f"since={_written(self.since)}&until={_written(self.until)}"
+        return f"{span}&order=delay" if self.is_by_delay else span
 
 
 @lru_cache(maxsize=4_000)
@@ -146,7 +149,7 @@ def _link_element(link: TimeLink, frame: Frame) -> Markup:
         top=frame.top,
         width=link.width,
         bottom=frame.bottom,
-        title=f"{link.since:%H:%MZ}{': ' if link.words else ''}{link.words}",
+        title=f"{_clock(link.since)}{': ' if link.words else ''}{link.words}",
     )
 
 
@@ -312,6 +315,7 @@ def draw_flight(
     nothing: str,
     beside: str = "",
     starts: Sequence[int] = (),
+    is_by_delay: bool = False,
     frame: Frame = LARGE,
 ) -> FlightPanel:
     """Draw how long entries took.
@@ -319,6 +323,7 @@ def draw_flight(
     ``counts``: for each bucket of time, how many fell into each bin; ``bounds``: the
     upper ends of all bins but the last, in seconds. ``nothing``: the sentence if no
     entry was counted; ``beside``: one that follows, of what is not counted.
+    ``is_by_delay``: see `TimeLink`.
     """
     count = len(counts)
     until = since + step * count
@@ -337,13 +342,7 @@ def draw_flight(
     middles = [(left + right) // 2 for left, right in pairwise(lefts)]
     rows = [height(each) for each in edges]
     lines = [
-        LineValues(
-            name=name,
-            means=values,
-            lows=values,
-            highs=values,
-            latest=_last(values, words),
-        )
+        LineValues(name=name, means=values, lows=values, highs=values)
         for name, values in (("half", p50), ("99 %", p99))
     ]
     return FlightPanel(
@@ -371,6 +370,7 @@ def draw_flight(
                 since + number * step,
                 since + (number + 1) * step,
                 _column_words(sum(each), p50[number], p99[number], words),
+                is_by_delay,
             )
             for number, each in enumerate(counts)
             if any(each)
@@ -379,13 +379,16 @@ def draw_flight(
 
 
 @lru_cache(maxsize=1_000)
-def _column_link(left: int, right: int, first: int, last: int, words: str) -> TimeLink:
+def _column_link(
+    left: int, right: int, first: int, last: int, words: str, is_by_delay: bool
+) -> TimeLink:
     return TimeLink(
         x=left,
         width=right - left,
-        since=_whole_minute(first),
-        until=_whole_minute(last, is_end=True),
+        since=datetime.fromtimestamp(first, UTC),
+        until=datetime.fromtimestamp(last, UTC),
         words=words,
+        is_by_delay=is_by_delay,
     )
 
 
@@ -551,19 +554,12 @@ def _links(axis: TimeAxis, seconds: int, frame: Frame) -> Iterator[TimeLink]:
             )
 
 
-def _whole_minute(moment: int, *, is_end: bool = False) -> datetime:
-    """The minute that contains the moment or, for an end, the minute's end."""
-    minute = -(-moment // 60) if is_end else moment // 60
-    return datetime.fromtimestamp(60 * minute, UTC)
+def _written(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT}{_clock(at)}"
 
 
-def _minute(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ" if at.second else "%Y-%m-%dT%H:%MZ")
-
-
-def _last(values: Values, words: Callable[[float], str]) -> str:
-    found = [each for each in values if each is not None]
-    return words(found[-1]) if found else ""
+def _clock(at: datetime) -> str:
+    return at.strftime("%H:%M:%SZ" if at.second else "%H:%MZ")
 
 
 def _line_words(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:

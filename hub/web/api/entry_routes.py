@@ -87,7 +87,8 @@ class CommittedEntriesJson(JsonObject):
     """A page of entries. ``next``: the ``cursor`` of the next page, null after the
     last. ``reached``: to when was looked for the words of `search`; null: to the end.
 
-    ``examined``: in the order of their delay, these are of so many; ``has_more``: there
+    ``examined``: in the order of their delay, these are of so many, of which the
+    ``undated`` have no believable date and are left out; ``has_more``: there
     may be others; ``others_within``: so many seconds after their publication these were
     committed, as the hub counted them, null if that is not known. Otherwise null and
     false.
@@ -97,6 +98,7 @@ class CommittedEntriesJson(JsonObject):
     next: str | None
     reached: Time | None
     examined: int | None
+    undated: int | None
     has_more: bool
     others_within: float | None
 
@@ -227,7 +229,8 @@ class EntryRoutes(Routes):
         " long unless `exact`, null if none has or that took a retry. `feed` and"
         " `search` (words of the title) name which are wanted. `cursor` is the"
         " `next` of the page before. A page that is not the last may be short. By their"
-        " delay some hundreds are `examined` at most, with `search` some thousands. If"
+        " delay some hundreds are `examined` at most, with `search` some thousands;"
+        " those without a believable date (`undated`: how many) are left out. If"
         " there are others (`has_more`), those examined are of the times with the"
         " longest delays, and the other new ones were committed `others_within` so many"
         " seconds after their publication, as the hub counted them (0: it counted no"
@@ -264,6 +267,7 @@ class EntryRoutes(Routes):
                 next=entry_cursor_text(page.next),
                 reached=page.reached,
                 examined=page.examined,
+                undated=page.undated,
                 has_more=page.has_more,
                 others_within=page.others_within,
             )

@@ -81,14 +81,14 @@ function tellZone(place) {
 function showLocal(input) {
   if (!input.value) return;
   const at = new Date(`${input.value}Z`);
-  input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 19);
 }
 
 function localize(input) {
   showLocal(input);
   for (const zone of input.closest("label").querySelectorAll("[data-zone]")) zone.remove();
   input.form.addEventListener("formdata", ({ formData }) => {
-    if (input.value) formData.set(input.name, `${new Date(input.value).toISOString().slice(0, 16)}Z`);
+    if (input.value) formData.set(input.name, `${new Date(input.value).toISOString().slice(0, 19)}Z`);
   });
 }
 

@@ -138,22 +138,25 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
 
 
 @pytest.mark.parametrize(
-    ("has_more", "others_within", "said"),
+    ("undated", "has_more", "others_within", "said"),
     [
-        (False, None, ""),
-        (True, None, "; others were not looked at"),
-        (True, 120.0, "; the others came within 2 min"),
-        (True, 0.0, "; no others have a believable date"),
+        (0, False, None, ""),
+        (3, False, None, "; 3 without a believable date left out"),
+        (0, True, None, "; others were not looked at"),
+        (0, True, 120.0, "; the others came within 2 min"),
+        (0, True, 0.0, "; no others have a believable date"),
     ],
 )
 def test_those_by_delay_say_among_how_many(
     fanfare: Fanfare,
     api: FakeApi,
+    undated: int,
     has_more: bool,
     others_within: float | None,
     said: str,
 ) -> None:
-    page = {"entries": [ENTRY], "next": None, "examined": 500, "has_more": has_more}
-    api.answers["GET /api/entries"] = (200, page | {"others_within": others_within})
+    page = {"entries": [ENTRY], "next": None, "examined": 500, "undated": undated}
+    bound = {"has_more": has_more, "others_within": others_within}
+    api.answers["GET /api/entries"] = (200, page | bound)
     found = fanfare("entries", "--order", "delay").stderr
     assert found == f"1 entry of 500 of that time{said}\n"

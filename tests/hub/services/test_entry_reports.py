@@ -105,7 +105,7 @@ async def test_those_of_a_feed_and_with_words_in_the_title_are_found(
 ) -> None:
     feeds = [await scene.add_feed(name) for name in "ab"]
     for feed in feeds:
-        await scene.publish(feed, "big news", "NEWS, so big", "news", when=at(1))
+        await publish_dated(scene, feed, "big news", "NEWS, so big", "news", when=1)
     service, span = EntryReportService(scene.storage), (at(0), at(9))
 
     async def found(wanted: CommittedFilter) -> list[tuple[str, str]]:
@@ -127,7 +127,7 @@ async def test_those_of_a_feed_are_found_behind_more_of_others_than_is_read_at_o
     scene: Scene, order: EntryOrder
 ) -> None:
     rare, busy = [await scene.add_feed(name) for name in "ab"]
-    await scene.publish(rare, "rare", when=at(1))
+    await publish_dated(scene, rare, "rare", when=1)
     await record_many(scene, busy, MOST_RECORDS + 1)
 
     page = await EntryReportService(scene.storage).committed(
@@ -157,7 +157,7 @@ async def test_words_are_looked_for_among_more_entries_than_are_ranked(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    await scene.publish(feed, "wanted", when=at(1))
+    await publish_dated(scene, feed, "wanted", when=1)
     keys = [f"{number}" for number in range(MOST_RANKED)]
     await scene.publish(feed, *keys, when=at(2))
 
@@ -200,7 +200,7 @@ async def test_deliveries_are_read_only_of_what_is_shown(
     feed = await scene.add_feed()
     for number in range(4):
         title = f"{'wanted' if number % 2 else 'other'} {number}"
-        await scene.publish(feed, title, when=at(number))
+        await publish_dated(scene, feed, title, when=number)
     deliveries = ReadingDeliveries(scene.storage.deliveries)
     storage = SimpleNamespace(
         log=scene.storage.log, entries=scene.storage.entries, deliveries=deliveries
@@ -320,7 +320,8 @@ async def test_those_that_were_the_longest_on_their_way_come_first(
     whole = await service.committed(*span, limit=9, order=by_delay)
 
     delays = [each.delay for each in whole.entries]
-    assert delays == [9 * 60, 7 * 60, 5 * 60, None]
+    assert delays == [9 * 60, 7 * 60, 5 * 60]
+    assert whole.undated == first.undated == 1
     assert first.entries == whole.entries[:2]
     assert (first.examined, first.has_more, first.next) == (4, False, None)
 
@@ -361,6 +362,7 @@ async def publish_late(
     entries = tuple(
         an_entry(
             each,
+            title=each,
             published=None if seconds is None else at(when - seconds),
             updated=None,
         )
@@ -368,6 +370,12 @@ async def publish_late(
     )
     found = fetch(feed, when=at(when), entries=entries, records=(record(*ago),))
     await scene.storage.log.commit(found)
+
+
+async def publish_dated(
+    scene: Scene, feed: StoredFeed, *keys: str, when: float
+) -> None:
+    await publish_late(scene, feed, when, **dict.fromkeys(keys, 2))
 
 
 async def publish_many(scene: Scene, feed: StoredFeed, when: float) -> None:
@@ -399,6 +407,7 @@ async def test_of_a_long_time_the_latest_are_found_by_the_times_when_they_came(
 ) -> None:
     feed = await scene.add_feed()
     await publish_late(scene, feed, 5, a=300)
+    await publish_late(scene, feed, 6, undated=None)
     await publish_late(scene, feed, 22, c=2)
     await publish_late(scene, feed, 45, b=60, d=3)
     await publish_many(scene, feed, 70)
@@ -408,6 +417,7 @@ async def test_of_a_long_time_the_latest_are_found_by_the_times_when_they_came(
 
     assert "".join(each.title[-1] for each in page.entries) == keys
     assert (page.others_within, page.has_more) == (others_within, True)
+    assert page.undated == 1
 
 
 async def test_the_rest_of_a_time_that_is_too_full_may_have_come_as_late(

@@ -283,11 +283,19 @@ async def test_entries_are_listed_by_how_late_they_were(
         commit = fetch(feed, when=now, entries=(entry,), records=(record(title),))
         await hub.storage.log.commit(commit)
     hub.clock.advance(1)
+    scene = Scene(hub.storage)
+    await scene.publish(feed, "undated", when=hub.clock.now())
+    hub.clock.advance(1)
     by_delay = await browser.open("/admin/entries?since=10min&order=delay")
-    assert "Of all 2 entries of this time." in text_of(by_delay)
+    assert (
+        "Of all 3 entries of this time. 1 without a believable date is left out: how"
+        " late they are cannot be told."
+    ) in text_of(by_delay)
     latest = await browser.open("/admin/entries?since=10min")
-    titles = [[row[0] for row in rows(each)][-2:] for each in (by_delay, latest)]
-    assert titles == [["late", "soon"], ["soon", "late"]]
+    titles = [[row[0] for row in rows(each)][-3:] for each in (by_delay, latest)]
+    assert titles[0][-2:] == ["late", "soon"]
+    assert "undated" not in titles[0]
+    assert titles[1] == ["undated", "soon", "late"]
     path = f"/admin/entries?since=10min&feed={feed.id}&search=LATE"
     found = await browser.open(path)
     assert [row[0] for row in rows(found)][-1:] == ["late"]

@@ -95,11 +95,20 @@ async def test_a_click_leads_to_the_entries_of_that_time(
     await be_busy(hub)
     page = read(await browser.open("/admin?range=10min"))
     links = page.xpath("//section[@id='plot-commit-to-delivery']//svg//a/@href")
-    assert len(set(links)) == 1
-    answer = await browser.open(links[0])
-    listed = read(answer)
+    assert len(set(links)) == len(links) == 4
+    listed = read(await browser.open(links[0]))
     assert listed.xpath("//tbody/tr/th/a/text()") == HOSTILE[::-1]
     assert listed.xpath("//section[starts-with(@id, 'plot-')]") == []
+    listed = read(await browser.open(links[1]))
+    assert listed.xpath("//tbody/tr/th/a/text()") == []
+    ends = listed.xpath("//input[@type='datetime-local']")
+    assert [(each.get("value")[-8:], each.get("step")) for each in ends] == [
+        ("00:00:10", "1"),
+        ("00:00:20", "1"),
+    ]
+    late = page.xpath("//section[@id='plot-publication-to-commit']//svg//a/@href")
+    assert late
+    assert all(each.endswith("&order=delay") for each in late)
 
 
 async def test_the_page_stays_small_however_much_there_was(
@@ -122,7 +131,7 @@ async def test_the_page_stays_small_however_much_there_was(
     await series.load()
     await be_busy(hub)
     answer = await browser.open("/admin?range=6h")
-    assert len(answer.content) <= 100_000
+    assert len(answer.content) <= 102_000
 
 
 async def test_the_range_is_in_the_address(browser: OperatorBrowser) -> None:

@@ -41,7 +41,12 @@ def plot(*traces: LineValues, step: int = 60, link_seconds: int = 120) -> Plot:
 
 
 def flight(
-    counts: Sequence[Sequence[int]], p50: Values, p99: Values, step: int = 60
+    counts: Sequence[Sequence[int]],
+    p50: Values,
+    p99: Values,
+    step: int = 60,
+    *,
+    is_by_delay: bool = False,
 ) -> FlightPanel:
     return draw_flight(
         "late",
@@ -55,6 +60,7 @@ def flight(
         words=lambda seconds: "longer" if seconds == inf else duration(seconds),
         beside=" Others came.",
         nothing="None came.",
+        is_by_delay=is_by_delay,
     )
 
 
@@ -172,11 +178,27 @@ def test_what_took_longer_stands_higher() -> None:
     assert [each.words for each in drawn.values] == ["1 s", "10 s", "1 min"]
 
 
-def test_a_column_leads_to_its_entries_and_says_how_late_they_were() -> None:
-    drawn = flight([[0, 2, 0, 0], [0] * 4], [3.0, None], [9.0, None], step=10)
+@pytest.mark.parametrize(
+    ("step", "since", "until"),
+    [
+        (10, "12:00:10Z", "12:00:20Z"),
+        (60, "12:01Z", "12:02Z"),
+        (1_800, "12:30Z", "13:00Z"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("is_by_delay", "order"), [(True, "&order=delay"), (False, "")]
+)
+def test_a_column_leads_to_its_entries_and_says_how_late_they_were(
+    step: int, since: str, until: str, is_by_delay: bool, order: str
+) -> None:
+    counts = [[0] * 4, [0, 2, 0, 0]]
+    values = [None, 3.0], [None, 9.0]
+    drawn = flight(counts, *values, step=step, is_by_delay=is_by_delay)
     (link,) = drawn.links
     assert link.words == "2 entries, half within 3 s, 99 % within 9 s"
-    assert link.query == "since=2026-06-02T12:00Z&until=2026-06-02T12:01Z"
+    assert link.query == f"since=2026-06-02T{since}&until=2026-06-02T{until}{order}"
+    assert f"<title>{since}: 2 entries" in drawn.drawn_links
 
 
 def test_a_sentence_has_the_numbers_of_a_flight() -> None:
