@@ -32,7 +32,13 @@ from hub.services.disk_space import DiskReport, DiskSpace
 from protocols.operational_events import EventType
 from storage.contract import EventStore, Storage
 from storage.errors import StorageError
-from storage.records import FeedHealth, FeedId, OperationalEvent, SubscriptionHealth
+from storage.records import (
+    FeedHealth,
+    FeedId,
+    OperationalEvent,
+    SubscriptionHealth,
+    WriteFaults,
+)
 
 CHECK_SECONDS: Final = 5.0
 """Seconds between trial writes at least, however often readiness is asked."""
@@ -106,8 +112,8 @@ class HubConditions:
         self._sleep = sleep
         self._checked: float | None = None
         self._write_error = ""
-        self._fault_count = 0
-        self._former_faults = 0  # those before the first of `_faults`
+        self._all_faults = WriteFaults()
+        self._former_faults = WriteFaults()  # those before the first of `_faults`
         self._faults: tuple[datetime, datetime] | None = None  # the first and the last
         self._counted: tuple[_Finding, ...] = ()
         self._free = LEAST_FREE_BYTES  # free bytes, at the last look
@@ -242,31 +248,46 @@ class HubConditions:
         told of together."""
         if self._faults and now - self._faults[1] >= FAULT_TOLD:
             self._faults = None
-        if (count := self._storage.write_faults().count) != self._fault_count:
+        if (faults := self._storage.write_faults()) != self._all_faults:
             if self._faults is None:
-                self._former_faults = self._fault_count
+                self._former_faults = self._all_faults
             self._faults = (self._faults[0] if self._faults else now, now)
-            self._fault_count = count
+            self._all_faults = faults
+
+    def _said_faults(self) -> str:
+        """Which writes failed; "" if none did of late."""
+        if self._faults is None:
+            return ""
+        former, faults = self._former_faults, self._all_faults
+        count = faults.count - former.count
+        first, last = (f"{each:%Y-%m-%d %H:%M:%S}Z" for each in self._faults)
+        if count == 1:
+            return f"a write failed at {last}"
+        if faults.stretches - former.stretches > 1:
+            return (
+                f"{count:,} writes failed between {first} and {last} while others"
+                " succeeded, the last"
+            )
+        return f"{count:,} writes failed, from {first} until {last}"
 
     def _findings(self) -> Iterator[_Finding]:
         """The conditions that hold, errors first."""
         if self._stopping:
             yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
+        failed = self._said_faults()
         if error := self._storage.write_error() or self._write_error:
+            has_several = self._all_faults.count > self._former_faults.count + 1
             yield _Finding(
                 key="unwritable",
-                what=error,
+                what=f"{failed}: {error}" if failed and has_several else error,
                 advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
                 is_error=True,
             )
         elif self._faults:
-            failed = _said_faults(
-                self._fault_count - self._former_faults, *self._faults
-            )
             yield _Finding(
                 key="failed_writes",
-                what=f"{failed}: {self._storage.write_faults().last}; that is over,"
-                " writes succeed again",
+                what=f"{failed}: {self._all_faults.last}; that is over, writes succeed"
+                " again",
                 since=self._faults[0],
                 is_over=True,
                 advice="check the disk of the database"
@@ -332,13 +353,6 @@ def _many_failing(
     if failing >= LEAST_FAILING and failing > total / 2:
         text = f"{failing:,} of {total:,} {what} are failing"
         yield _Finding(key=what, what=text, advice=advice)
-
-
-def _said_faults(count: int, first: datetime, last: datetime) -> str:
-    latest = f"{last:%Y-%m-%d %H:%M:%S}Z"
-    if count == 1:
-        return f"a write failed at {latest}"
-    return f"{count:,} writes failed, from {first:%Y-%m-%d %H:%M:%S}Z until {latest}"
 
 
 def _sentence(condition: HubCondition) -> str:

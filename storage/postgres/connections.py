@@ -299,8 +299,8 @@ class Connections:
         return failure
 
     def _note_fault(self, reason: str) -> None:
+        self.faults = self.faults.one_more(reason, is_first=not self.write_error)
         self.write_error = reason
-        self.faults = self.faults.one_more(reason)
 
     async def write_in_lane(
         self,

@@ -62,13 +62,16 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 class WriteFaults(msgspec.Struct, frozen=True):
     """How many writes failed by a fault of the disk or the server since the database
-    was opened, and why the last one did."""
+    was opened, and why the last one did. ``stretches``: how often they began to, while
+    others had succeeded since the one before."""
 
     count: int = 0
     last: str = ""
+    stretches: int = 0
 
-    def one_more(self, reason: str) -> WriteFaults:
-        return WriteFaults(self.count + 1, reason)
+    def one_more(self, reason: str, *, is_first: bool) -> WriteFaults:
+        """``is_first``: of a stretch."""
+        return WriteFaults(self.count + 1, reason, self.stretches + is_first)
 
 
 class DiskSample(msgspec.Struct, frozen=True, kw_only=True):

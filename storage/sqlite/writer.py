@@ -282,8 +282,9 @@ class GroupCommits:
         return failure
 
     def _note_fault(self, failure: StorageError) -> None:
+        is_first = not self.write_error
         self.write_error = str(failure)
-        self.faults = self.faults.one_more(self.write_error)
+        self.faults = self.faults.one_more(self.write_error, is_first=is_first)
 
 
 CAPACITY = 10_000

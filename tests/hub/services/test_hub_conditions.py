@@ -138,6 +138,11 @@ class Scene:
             (lambda: self.warning,),
         )
 
+    def fail(self, reason: str, *, is_first: bool) -> None:
+        """Let a write fail; ``is_first``: since one that succeeded."""
+        self.storage.error = reason
+        self.storage.faults = self.storage.faults.one_more(reason, is_first=is_first)
+
     async def found(self) -> list[tuple[str, datetime, bool]]:
         looked = await self.conditions.look()
         return [(each.what, each.since, each.is_error) for each in looked]
@@ -169,18 +174,20 @@ async def test_a_write_that_hangs_or_fails_is_an_error_until_one_succeeds(
 async def test_writes_that_failed_are_told_for_an_hour_after_the_last(
     scene: Scene,
 ) -> None:
-    """With their first and last, whatever was the case in between."""
+    """With their first and last, also while the last is not over."""
     began = scene.clock.now()
     reason = "the write failed: disk I/O error"
     over = f"{reason}; that is over, writes succeed again"
+    several = "{} writes failed between 2026-01-01 00:00:00Z and 2026-01-01 00:0{}:00Z"
+    while_others = "while others succeeded, the last"
     for what in (
         "a write failed at 2026-01-01 00:00:00Z",
-        "2 writes failed, from 2026-01-01 00:00:00Z until 2026-01-01 00:01:00Z",
-        "3 writes failed, from 2026-01-01 00:00:00Z until 2026-01-01 00:02:00Z",
+        f"{several.format(2, 1)} {while_others}",
+        f"{several.format(3, 2)} {while_others}",
     ):
-        scene.storage.faults = scene.storage.faults.one_more(reason)
-        scene.storage.error = reason
-        assert [each[0] for each in await scene.found()] == [reason]
+        scene.fail(reason, is_first=True)
+        told = reason if what.startswith("a write") else f"{what}: {reason}"
+        assert [each[0] for each in await scene.found()] == [told]
         scene.storage.error = ""
         assert await scene.found() == [(f"{what}: {over}", began, False)]
         assert [each.is_over for each in await scene.conditions.look()] == [True]
@@ -189,10 +196,25 @@ async def test_writes_that_failed_are_told_for_an_hour_after_the_last(
     assert [each[1] for each in await scene.found()] == [began]
     scene.clock.advance(1)
     assert await scene.found() == []
-    scene.storage.faults = scene.storage.faults.one_more(reason)
+    scene.fail(reason, is_first=True)
+    scene.storage.error = ""
     [(what, since, _)] = await scene.found()
     assert what.startswith("a write failed at")
     assert since == scene.clock.now()
+
+
+async def test_writes_that_failed_with_none_between_that_succeeded_are_one_outage(
+    scene: Scene,
+) -> None:
+    scene.fail("no luck", is_first=True)
+    assert [each[0] for each in await scene.found()] == ["no luck"]
+    scene.clock.advance(60)
+    scene.fail("no luck", is_first=False)
+    what = "2 writes failed, from 2026-01-01 00:00:00Z until 2026-01-01 00:01:00Z"
+    assert [each[0] for each in await scene.found()] == [f"{what}: no luck"]
+    scene.storage.error = ""
+    over = f"{what}: no luck; that is over, writes succeed again"
+    assert [each[0] for each in await scene.found()] == [over]
 
 
 async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:

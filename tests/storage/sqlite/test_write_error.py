@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import PACES
@@ -58,8 +59,16 @@ async def test_a_full_disk_is_an_error_until_space_returns(
     assert await stored_at(storage.log.commit(large)) == (1,)
     assert storage.write_error() == ""
     faults = storage.write_faults()
+    assert faults.stretches == 1
     assert faults.count > 0
     assert "full" in faults.last
+    await limit_pages(storage, 1)
+    larger = replace(large, entries=(an_entry("l", title=noise(8_000_000)),))
+    for _ in range(2):
+        with pytest.raises(StorageFull):
+            await storage.log.commit(larger)
+    assert storage.write_faults().stretches == 2
+    assert storage.write_faults().count >= faults.count + 2
 
 
 @pytest.mark.parametrize("name", ["hub.db", "hub.db-wal"])
