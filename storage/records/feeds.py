@@ -389,7 +389,8 @@ class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     own_period: float = 0.0  # the period that was set, in seconds; 0: as planned
     has_credentials: bool = False
     condition: FeedHealth = FeedHealth.OK  # how its last poll went
-    condition_since: datetime | None = None  # None: since it was added
+    # None: since it was added; not before it was resumed, unless it fails
+    condition_since: datetime | None = None
     turned_at: datetime | None = None  # when its state last changed, except by removal
 
     @property

@@ -665,6 +665,8 @@ def _set_state(
     connection.execute(
         "UPDATE feeds SET state = :state, version = version + 1,"
         " turned_at = iif(state = :state, turned_at, :now),"
+        " condition_since = iif(state = 'paused' AND :state = 'active'"
+        "  AND condition <> 'failing', :now, condition_since),"
         " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
         " WHERE id = :id",
         parameters,

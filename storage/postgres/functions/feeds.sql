@@ -206,6 +206,8 @@ BEGIN
     PERFORM raise_version(wanted);
     UPDATE feeds SET state = given_state,
         turned_at = CASE state WHEN given_state THEN turned_at ELSE now END,
+        condition_since = CASE WHEN state = 'paused' AND given_state = 'active'
+            AND condition <> 'failing' THEN now ELSE condition_since END,
         removed_at = CASE given_state WHEN 'removed' THEN coalesce(removed_at, now) END
         WHERE id = wanted;
     IF given_fetch IS NOT NULL THEN

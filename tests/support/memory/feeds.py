@@ -16,6 +16,7 @@ from storage.records import (
     Credentials,
     DueFeed,
     FeedChange,
+    FeedHealth,
     FeedId,
     FeedState,
     FetchTarget,
@@ -357,9 +358,12 @@ class MemoryFeeds:
         self._state.feed(feed_id).version += 1
         known = self._state.feeds[feed_id].stored
         removed_at = known.removed_at or milliseconds(now)
+        is_resumed = (known.state, state) == (FeedState.PAUSED, FeedState.ACTIVE)
+        is_new = is_resumed and known.condition is not FeedHealth.FAILING
         self._change(
             feed_id,
             state=state,
+            condition_since=milliseconds(now) if is_new else known.condition_since,
             turned_at=known.turned_at if known.state is state else milliseconds(now),
             next_fetch=milliseconds(next_fetch) if next_fetch else known.next_fetch,
             removed_at=removed_at if state is FeedState.REMOVED else None,

@@ -279,7 +279,10 @@ async def test_failing_feeds_are_found_with_the_reason_and_since_when(
     assert link.text_content() == "1 feed is failing"
     [row] = rows(await browser.open(link.get("href")))
     assert row[0].endswith(f"{SITE}/bad")
-    assert row[1] == "failing for 1 h the server answered 503"
+    since = "since 2026-01-01 00:00:00 UTC"
+    assert row[1] == f"failing for 1 h , {since} the server answered 503"
+    one = await browser.open("/admin/feeds/2")
+    assert f"failing for 1 h, {since}: the server answered 503" in text_of(one)
 
 
 async def test_a_hub_without_trouble_says_so(browser: OperatorBrowser) -> None:

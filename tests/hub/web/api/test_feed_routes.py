@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 
 import httpx2
@@ -12,6 +13,7 @@ from storage.records import (
     AccountId,
     Credentials,
     DocumentWrite,
+    FeedHealth,
     FeedId,
     FeedState,
     FetchCommit,
@@ -539,6 +541,36 @@ async def test_a_list_tells_the_last_failure_of_each_feed(
     (found,) = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"]
     told = {"at": "2026-01-01T00:00:00Z", "outcome": "failed", "code": 503}
     assert found["last_failure"] == told
+
+
+@pytest.mark.parametrize(
+    ("condition", "since"),
+    [
+        (FeedHealth.OK, "2026-01-01T00:04:00Z"),
+        (FeedHealth.SLOW, "2026-01-01T00:04:00Z"),
+        (FeedHealth.FAILING, "2026-01-01T00:01:00Z"),
+    ],
+)
+async def test_a_feed_is_well_since_it_was_resumed_and_fails_since_it_began_to(
+    client: httpx2.AsyncClient, hub: Hub, condition: FeedHealth, since: str
+) -> None:
+    id = (await client.post("/api/feeds", json={"url": URL})).json()["id"]
+    path = f"/api/feeds/{id}"
+    stored = await hub.storage.feeds.get(FeedId(id))
+    assert stored is not None
+    began = fetch(stored, when=START + timedelta(minutes=1), condition=condition)
+    await hub.storage.log.commit(began)
+    hub.clock.advance(120)
+    await client.post(f"{path}/pause")
+    hub.clock.advance(120)
+    await client.post(f"{path}/resume")
+    await client.post(f"{path}/resume")
+    hub.clock.advance(120)
+    await client.post(f"{path}/resume")
+
+    health = (await client.get(path)).json()["health"]
+
+    assert (health["state"], health["since"]) == (condition, since)
 
 
 async def test_the_report_has_the_feeds_that_something_may_be_done_about(
