@@ -9,7 +9,7 @@ import click
 
 from hub.cli import examples, say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
-from hub.cli.wording import json_option, print_facts, print_table, say_json
+from hub.cli.wording import json_option, plural, print_facts, print_table, say_json
 from hub.core.durations import duration
 
 
@@ -46,8 +46,7 @@ def entry(hub: Hub, id: int, as_json: bool) -> None:
         ],
     )
     for each in found["waiting"]:
-        why = "it is paused" if each["paused"] else each["last_error"] or "catching up"
-        say(f"waiting: {each['callback']} (subscription {each['subscription']}): {why}")
+        say(f"waiting: {_callback(each)}: {_wait(each)}")
     if not found["records"]:
         say("the log has no record of it any more", err=True)
     if found["more_subscribers"] or found["more_ended"]:
@@ -65,15 +64,38 @@ def _stations(found: Document) -> Iterator[tuple[str, str, str]]:
             by = each["resumed_by"] or "?"
             yield each["resumed_at"], "resumed", f"its feed, by {by}"
     if poll := found["poll"]:
-        yield poll["at"], "seen", f"by a poll ({poll['reason'].replace('_', ' ')})"
+        reason = poll["reason"].replace("_", " ")
+        yield poll["at"], "seen", f"by a poll ({reason}){_delay(found)}"
     for each in found["records"]:
         yield each["at"], "committed", f"record {each['position']} ({each['kind']})"
     for each in found["deliveries"]:
         outcome = each["error"] or f"answered {each['status']}"
         station = "not delivered" if each["error"] else "delivered"
-        yield each["at"], station, f"{_callback(each)}: {outcome}"
+        over = (
+            f", over since {_clock(each['over_since'])}" if each["over_since"] else ""
+        )
+        yield each["at"], station, f"{_callback(each)}{over}: {outcome}"
     for each in found["given_up"]:
         yield each["at"], "given up", f"{_callback(each)}: {each['reason']}"
+
+
+def _delay(found: Document) -> str:
+    """Why it was not seen before, if its publisher showed it late."""
+    if not (count := found["polls_without"]):
+        return ""
+    last = _clock(found["last_poll_without"])
+    return (
+        f"; {plural(count, 'poll')} in between, the last at {last}, did not have it:"
+        " its publisher showed it later"
+    )
+
+
+def _wait(each: Document) -> str:
+    since = f"since {_clock(each['failing_since'])}"
+    if each["paused"]:
+        return f"{since}, it is paused"
+    next_try = "under way" if each["under_way"] else _clock(each["next_try"])
+    return f"{since}, {each['last_error'] or 'catching up'}; next try {next_try}"
 
 
 def _callback(each: Document) -> str:
@@ -82,6 +104,10 @@ def _callback(each: Document) -> str:
 
 def _at(written: str) -> datetime:
     return datetime.fromisoformat(written)
+
+
+def _clock(at: str) -> str:
+    return f"{_at(at):%F %T}Z"
 
 
 def _after(found: Document, at: str) -> str:

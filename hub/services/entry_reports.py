@@ -30,13 +30,16 @@ from storage.records import (
     FeedId,
     Poll,
     PollOutcome,
+    PollReason,
     Position,
     Record,
     RecordKind,
     RetryingSubscription,
+    SelectedSubscription,
     StoredFeed,
     Subscription,
     SubscriptionFilter,
+    SubscriptionId,
     SubscriptionSort,
 )
 
@@ -62,23 +65,28 @@ PROBED: Final = 100
 OUT_OF_ORDER: Final = timedelta(seconds=10)
 """How far records may be out of order in the log, by the time they were found."""
 _TOLD: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED})
+_BROUGHT: Final = frozenset({PollReason.PUSHED, PollReason.PUBLISHED})
 _FINDING: Final = frozenset({PollOutcome.FIRST, PollOutcome.NEW, PollOutcome.CHANGED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDelivery:
+    """``over_since``: when the subscription ended; None if it has not."""
+
     subscription: Subscription
     attempt: Attempt
+    over_since: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryReport:
     """An entry. ``records``: those that tell of it, the earliest first. ``poll``: the
     one that saw it. They are empty or None if the log or the history no longer has
-    them. ``deliveries``: those to the first subscribers of the feed, and to the latest
-    whose subscriptions are over; ``given_up``: what these are not sent any more, unless
-    somebody has it sent again; ``waiting``: those that are retried and still lack the
-    last of the records."""
+    them. ``polls``: all of its feed that are kept, the latest first. ``deliveries``:
+    those to the first subscribers of the feed, and to the latest whose subscriptions
+    are over; ``given_up``: what these are not sent any more, unless somebody has it
+    sent again; ``waiting``: those that are retried and still lack the last of the
+    records."""
 
     feed: StoredFeed
     id: EntryId
@@ -87,6 +95,7 @@ class EntryReport:
     is_deleted: bool
     records: tuple[Record, ...]
     poll: Poll | None
+    polls: tuple[Poll, ...]
     deliveries: tuple[EntryDelivery, ...]
     given_up: tuple[DeadLetter, ...]
     waiting: tuple[RetryingSubscription, ...]
@@ -109,6 +118,23 @@ class EntryReport:
         if not self.records:
             return self.published
         return publication_of(self.entry, self.published, self.records[0].at)
+
+    @property
+    def polls_without(self) -> tuple[Poll, ...]:
+        """Those that were answered between its publication and the poll that saw it,
+        the latest first: its publisher did not show it yet. None of a site that took
+        several visits, since each has a part of it."""
+        since, seen = self.believed, self.poll
+        if since is None or seen is None or seen.reason is PollReason.CONTINUED:
+            return ()
+        return tuple(
+            each
+            for each in self.polls
+            if each.at < seen.at
+            and each.at - timedelta(milliseconds=each.milliseconds) > since
+            and not each.outcome.is_failure
+            and each.reason not in _BROUGHT
+        )
 
 
 class EntryOrder(StrEnum):
@@ -500,7 +526,8 @@ class EntryReportService:
             SubscriptionFilter(feed_id=feed_id, health=ENDED_SUBSCRIPTIONS),
             SubscriptionSort.LAST_ID,
         )
-        subscriptions = [*present, *ended]
+        ids = [each.subscription.id for each in (*present, *ended)]
+        polls = await self._storage.feeds.polls(feed_id)
         return EntryReport(
             feed=feed,
             id=entry_id,
@@ -508,9 +535,13 @@ class EntryReportService:
             revision=stored.revision,
             is_deleted=stored.deleted,
             records=tuple(records),
-            poll=await self._poll(feed_id, records),
-            deliveries=tuple(await self._deliveries(records, subscriptions)),
-            given_up=tuple(await self._given_up(records, subscriptions)),
+            poll=_poll_of(records, polls),
+            polls=tuple(polls),
+            deliveries=(
+                *await self._deliveries(records, present),
+                *await self._deliveries(records, ended, are_over=True),
+            ),
+            given_up=tuple(await self._given_up(records, ids)),
             waiting=tuple(await self._waiting(records, present)),
             has_more_subscribers=has_more,
             has_more_ended=has_more_ended,
@@ -518,59 +549,56 @@ class EntryReportService:
 
     async def _subscribers(
         self, wanted: SubscriptionFilter, sort: SubscriptionSort
-    ) -> tuple[list[Subscription], bool]:
+    ) -> tuple[Sequence[SelectedSubscription], bool]:
         """The first of the wanted subscriptions, and whether there may be more."""
         page = await self._storage.subscription_selections.page(
             wanted, sort, after=None, limit=SHOWN_SUBSCRIBERS, has_total=False
         )
-        subscriptions = [each.subscription for each in page.subscriptions]
-        return subscriptions, page.next is not None
-
-    async def _poll(self, feed_id: FeedId, records: Sequence[Record]) -> Poll | None:
-        """The poll that brought the first of the records; None if it is not known."""
-        if not records:
-            return None
-        committed = records[0].at
-        near = [
-            poll
-            for poll in await self._storage.feeds.polls(feed_id)
-            if poll.outcome in _FINDING and abs(poll.at - committed) <= NOTED_WITHIN
-        ]
-        return min(near, key=lambda poll: abs(poll.at - committed), default=None)
+        return page.subscriptions, page.next is not None
 
     async def _deliveries(
-        self, records: Sequence[Record], subscriptions: Sequence[Subscription]
+        self,
+        records: Sequence[Record],
+        selected: Sequence[SelectedSubscription],
+        *,
+        are_over: bool = False,
     ) -> list[EntryDelivery]:
         if not records:
             return []
         attempts = self._storage.deliveries.attempts
         found = [
-            EntryDelivery(subscription=each, attempt=attempt)
-            for each in subscriptions
+            EntryDelivery(
+                subscription=each.subscription,
+                attempt=attempt,
+                over_since=each.condition.since if are_over else None,
+            )
+            for each in selected
             for record in records[:SHOWN_RECORDS]
             for attempt in reversed(
                 await attempts(
-                    each.id, SHOWN_ATTEMPTS, AttemptRange(position=record.position)
+                    each.subscription.id,
+                    SHOWN_ATTEMPTS,
+                    AttemptRange(position=record.position),
                 )
             )
         ]
         return found
 
     async def _given_up(
-        self, records: Sequence[Record], subscriptions: Sequence[Subscription]
+        self, records: Sequence[Record], ids: Sequence[SubscriptionId]
     ) -> list[DeadLetter]:
         return await self._storage.deliveries.dead_letters_of(
-            [each.id for each in subscriptions], [each.position for each in records]
+            ids, [each.position for each in records]
         )
 
     async def _waiting(
-        self, records: Sequence[Record], subscriptions: Sequence[Subscription]
+        self, records: Sequence[Record], selected: Sequence[SelectedSubscription]
     ) -> list[RetryingSubscription]:
         if not records:
             return []
         retried = [
-            await self._storage.deliveries.retrying_subscription(each.id)
-            for each in subscriptions
+            await self._storage.deliveries.retrying_subscription(each.subscription.id)
+            for each in selected
         ]
         return [each for each in retried if each and each.lacks(records[-1].position)]
 
@@ -590,6 +618,19 @@ def _are_all_later(
 
 def _delay_of(entry: _NotifiedEntry) -> float:
     return entry.delay or 0.0
+
+
+def _poll_of(records: Sequence[Record], polls: Sequence[Poll]) -> Poll | None:
+    """The poll that brought the first of the records; None if it is not known."""
+    if not records:
+        return None
+    committed = records[0].at
+    near = [
+        poll
+        for poll in polls
+        if poll.outcome in _FINDING and abs(poll.at - committed) <= NOTED_WITHIN
+    ]
+    return min(near, key=lambda poll: abs(poll.at - committed), default=None)
 
 
 def _moment_of(outcome: EntryDelivery | DeadLetter) -> datetime:

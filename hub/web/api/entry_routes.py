@@ -113,11 +113,12 @@ class TellingRecordJson(JsonObject):
 
 class EntryDeliveryJson(AttemptJson):
     """A request to a callback that told of an entry; ``state``: that of the
-    subscription now."""
+    subscription now; ``over_since``: when it ended, null if it has not."""
 
     subscription: int
     callback: str
     state: SubscriptionState
+    over_since: Time | None
 
     @classmethod
     def of_delivery(cls, delivery: EntryDelivery) -> Self:
@@ -127,6 +128,7 @@ class EntryDeliveryJson(AttemptJson):
             subscription=subscription.id,
             callback=subscription.callback,
             state=subscription.state,
+            over_since=delivery.over_since,
         )
 
 
@@ -152,7 +154,9 @@ class EntryWayJson(JsonObject):
 
     ``published``: the date in the feed; ``believed``: null if the hub does not believe
     it. ``pauses``: when its feed was paused between then and the commit. ``poll``: the
-    one that saw it, null if it is not kept. ``records``: those that tell of it, none if
+    one that saw it, null if it is not kept; before it so many ``polls_without`` were
+    answered since ``believed`` and did not have it, the last at ``last_poll_without``:
+    its publisher showed it later. ``records``: those that tell of it, none if
     the log no longer has them. ``deliveries``, ``given_up`` and ``waiting`` are about
     the first ten subscribers of the feed (``more_subscribers``: it has others), and the
     last ten whose subscriptions are over (``more_ended``).
@@ -170,6 +174,8 @@ class EntryWayJson(JsonObject):
     believed: Time | None
     pauses: list[FeedPauseJson]
     poll: PollJson | None
+    polls_without: int
+    last_poll_without: Time | None
     records: list[TellingRecordJson]
     deliveries: list[EntryDeliveryJson]
     given_up: list[GivenUpJson]
@@ -179,7 +185,7 @@ class EntryWayJson(JsonObject):
 
     @classmethod
     def of_report(cls, report: EntryReport, pauses: Sequence[FeedPause]) -> Self:
-        poll = report.poll
+        poll, without = report.poll, report.polls_without
         return cls(
             id=report.id,
             guid=report.entry.id,
@@ -193,6 +199,8 @@ class EntryWayJson(JsonObject):
             believed=report.believed,
             pauses=[FeedPauseJson.of_pause(each) for each in pauses],
             poll=PollJson.of(poll, asked_by=None) if poll else None,
+            polls_without=len(without),
+            last_poll_without=without[0].at if without else None,
             records=[TellingRecordJson.of(each) for each in report.records],
             deliveries=[EntryDeliveryJson.of_delivery(e) for e in report.deliveries],
             given_up=[GivenUpJson.of_dead_letter(each) for each in report.given_up],
@@ -281,7 +289,8 @@ class EntryRoutes(Routes):
         summary="The way of an entry: published, seen, committed, delivered",
         description="The answer has when the entry was published (`published` by its"
         " feed, `believed` by the hub), the `pauses` of its feed since, the `poll` that"
-        " saw it, the `records` that tell of it, `deliveries` to callbacks, what was"
+        " saw it, how many that were answered before did not have it (`polls_without`),"
+        " the `records` that tell of it, `deliveries` to callbacks, what was"
         " `given_up`, and which callbacks are still `waiting`.",
         answers={200: EntryWayJson},
         problems=(404,),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.hub.cli.conftest import Fanfare
 from tests.support.fake_api import FakeApi
 
@@ -27,6 +29,8 @@ WAY = {
         }
     ],
     "poll": {"at": "2026-06-02T12:05:01Z", "reason": "asked_for"},
+    "polls_without": 0,
+    "last_poll_without": None,
     "records": [{"at": "2026-06-02T12:05:01.25Z", "position": 9, "kind": "entries"}],
     "deliveries": [
         {
@@ -35,6 +39,7 @@ WAY = {
             "callback": "https://s.example/1",
             "status": 204,
             "error": "",
+            "over_since": "2026-06-02T12:06:00Z",
         },
         {
             "at": "2026-06-02T12:05:02Z",
@@ -42,6 +47,7 @@ WAY = {
             "callback": "https://s.example/2",
             "status": 500,
             "error": "answered 500",
+            "over_since": None,
         },
     ],
     "given_up": [
@@ -57,6 +63,9 @@ WAY = {
             "subscription": 4,
             "callback": "https://s.example/4",
             "paused": False,
+            "failing_since": "2026-06-02T12:05:02Z",
+            "next_try": "2026-06-02T12:15:02Z",
+            "under_way": False,
             "last_error": "answered 503",
         }
     ],
@@ -85,14 +94,53 @@ def test_its_stations_are_told_in_the_order_of_time(
         "2026-06-02 12:05:01.000Z 5 min 1 s seen by a poll (asked for)",
         "2026-06-02 12:05:01.250Z 5 min 1 s committed record 9 (entries)",
         "2026-06-02 12:05:01.500Z 5 min 2 s delivered"
-        " https://s.example/1 (subscription 1): answered 204",
+        " https://s.example/1 (subscription 1), over since 2026-06-02 12:06:00Z:"
+        " answered 204",
         "2026-06-02 12:05:02.000Z 5 min 2 s not delivered"
         " https://s.example/2 (subscription 2): answered 500",
         "2026-06-02 13:00:00.000Z 1 h given up"
         " https://s.example/2 (subscription 2): exhausted",
-        "waiting: https://s.example/4 (subscription 4): answered 503",
+        "waiting: https://s.example/4 (subscription 4): since 2026-06-02 12:05:02Z,"
+        " answered 503; next try 2026-06-02 12:15:02Z",
     ]
     assert "there are more subscriptions" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [
+        ({"paused": True}, "it is paused"),
+        ({"under_way": True}, "answered 503; next try under way"),
+        (
+            {"last_error": ""},
+            "catching up; next try 2026-06-02 12:15:02Z",
+        ),
+    ],
+)
+def test_who_waits_is_told_with_since_when_and_what_for(
+    fanfare: Fanfare, api: FakeApi, waits: dict[str, object], said: str
+) -> None:
+    (waiting,) = WAY["waiting"]  # type: ignore[misc, attr-defined]
+    api.answers["GET /api/entries/7"] = (200, WAY | {"waiting": [waiting | waits]})
+
+    told = lines(fanfare("entry", "7").stdout)[-1]
+
+    assert told.endswith(f": since 2026-06-02 12:05:02Z, {said}")
+
+
+@pytest.mark.parametrize(("count", "polls"), [(1, "1 poll"), (3, "3 polls")])
+def test_what_its_publisher_showed_late_is_said_to_be(
+    fanfare: Fanfare, api: FakeApi, count: int, polls: str
+) -> None:
+    without = {"polls_without": count, "last_poll_without": "2026-06-02T12:04:00Z"}
+    api.answers["GET /api/entries/7"] = (200, WAY | without)
+
+    (seen,) = (each for each in lines(fanfare("entry", "7").stdout) if "seen" in each)
+
+    assert seen.endswith(
+        f"by a poll (asked for); {polls} in between, the last at 2026-06-02 12:04:00Z,"
+        " did not have it: its publisher showed it later"
+    )
 
 
 def test_what_is_not_known_is_left_out(fanfare: Fanfare, api: FakeApi) -> None:

@@ -95,6 +95,52 @@ async def test_its_stations_are_told_with_their_times(
     ]
 
 
+@pytest.mark.parametrize(
+    ("seen_by", "before", "count"),
+    [
+        (PollReason.PLANNED, {}, 2),
+        (PollReason.PLANNED, {"outcome": PollOutcome.FAILED}, 1),
+        (PollReason.PLANNED, {"reason": PollReason.PUSHED}, 1),
+        (PollReason.PLANNED, {"reason": PollReason.PUBLISHED}, 1),
+        (PollReason.PLANNED, {"milliseconds": 61_000}, 1),
+        (PollReason.CONTINUED, {}, 0),
+    ],
+)
+async def test_polls_that_did_not_have_it_yet_say_that_its_publisher_showed_it_late(
+    hub: Hub,
+    browser: OperatorBrowser,
+    seen_by: PollReason,
+    before: dict[str, object],
+    count: int,
+) -> None:
+    """Only those that were answered and began after its publication."""
+    feed_id, now = await add_feed(browser), hub.clock.now()
+    stored = await hub.storage.feeds.get(feed_id)
+    assert stored is not None
+    for minutes, changed in ((9, {}), (6, before), (2, {})):
+        poll = Poll(
+            at=now - timedelta(minutes=minutes),
+            reason=PollReason.PLANNED,
+            outcome=PollOutcome.UNCHANGED,
+            code=200,
+            milliseconds=100,
+        )
+        poll = replace(poll, **changed)  # type: ignore[arg-type]
+        await hub.storage.log.commit(fetch(stored, when=poll.at, poll=poll))
+    path = await commit(hub, feed_id, poll=seen_by)
+
+    way = await browser.client.get(f"/api{path.removeprefix('/admin')}", headers=ADMIN)
+    [seen] = [row for row in rows(await browser.open(path)) if row[0] == "Seen"]
+
+    last = now - timedelta(minutes=2)
+    told = way.json()
+    assert told["polls_without"] == count
+    assert told["last_poll_without"] == (f"{last:%FT%TZ}" if count else None)
+    polls = f"{count} {'poll' if count == 1 else 'polls'} in between, the last at"
+    said = f"{polls} {last:%F %T} UTC , did not have it: its publisher showed it later"
+    assert seen[3].endswith(said) is (count > 0)
+
+
 async def test_what_was_given_up_and_sent_again_is_told_in_the_order_of_time(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
@@ -163,8 +209,9 @@ async def test_requests_to_callbacks_that_are_gone_since_are_told_as_well(
 
     told = rows(answer)[3:]
     assert [row[0] for row in told] == ["Delivered", "Not delivered"]
-    assert told[0][3].startswith(f"to {took.callback} over since : answered 200")
-    assert told[1][3].startswith(f"to {refused.callback} over since : {GONE}")
+    over = f"over since {now:%Y-%m-%d %H:%M:%S} UTC"
+    assert told[0][3].startswith(f"to {took.callback} {over} : answered 200")
+    assert told[1][3].startswith(f"to {refused.callback} {over} : {GONE}")
     assert "all that are over" not in text_of(answer)
 
 
@@ -198,10 +245,16 @@ async def test_its_deliveries_are_found_by_its_record_and_who_waits_is_named(
     [latest] = await hub.storage.log.latest_entries(feed_id, 1)
 
     first = [row[0] for row in rows(await browser.open(path))]
-    last = [row[0] for row in rows(await browser.open(f"/admin/entries/{latest.id}"))]
+    told = rows(await browser.open(f"/admin/entries/{latest.id}"))
+    last = [row[0] for row in told]
 
     assert first == ["Published", "Seen", "Committed", "Delivered"]
     assert last == ["Published", "Committed", "Waits"]
+    assert told[-1][1:] == [
+        "since 2026-01-01 00:00:00 UTC 2 h ago",
+        "",
+        "for https://subscriber.example/late : answered 500; next try due",
+    ]
 
 
 async def test_a_page_of_a_feed_leads_to_its_entries(

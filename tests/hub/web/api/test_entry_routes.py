@@ -63,6 +63,7 @@ async def test_the_way_of_an_entry_is_told_with_who_got_it_and_who_did_not(
     assert (record["position"], record["kind"]) == (position, "entries")
     told = [(each["callback"], each["status"]) for each in way["deliveries"]]
     assert told == [(taking.callback, 200), (failing.callback, 500)]
+    assert {each["over_since"] for each in way["deliveries"]} == {None}
     (waiting,) = way["waiting"]
     assert waiting["subscription"] == failing.id
     assert (way["given_up"], way["more_subscribers"]) == ([], False)
