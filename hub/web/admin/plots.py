@@ -604,4 +604,4 @@ def _column_words(
     said = f"{total:,} {'entry' if total == 1 else 'entries'}"
     if p50 is None or p99 is None:
         return said
-    return f"{said}, half within {words(p50)}, 99 % within {words(p99)}"
+    return f"{said}, half in {words(p50)}, 99 % in {words(p99)}"

@@ -131,7 +131,7 @@ async def test_the_page_stays_small_however_much_there_was(
     await series.load()
     await be_busy(hub)
     answer = await browser.open("/admin?range=6h")
-    assert len(answer.content) <= 102_000
+    assert len(answer.content) <= 100_000
 
 
 async def test_the_range_is_in_the_address(browser: OperatorBrowser) -> None:

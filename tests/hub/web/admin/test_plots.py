@@ -196,7 +196,7 @@ def test_a_column_leads_to_its_entries_and_says_how_late_they_were(
     values = [None, 3.0], [None, 9.0]
     drawn = flight(counts, *values, step=step, is_by_delay=is_by_delay)
     (link,) = drawn.links
-    assert link.words == "2 entries, half within 3 s, 99 % within 9 s"
+    assert link.words == "2 entries, half in 3 s, 99 % in 9 s"
     assert link.query == f"since=2026-06-02T{since}&until=2026-06-02T{until}{order}"
     assert f"<title>{since}: 2 entries" in drawn.drawn_links
 
