@@ -20,6 +20,7 @@ from typing import Final, Protocol, Self, TypeVar
 from hub.core.status.subscription_explanation import (
     MOST_UNSENT,
     SubscriptionFacts,
+    SubscriptionGap,
     advise_on,
     explain_delivery,
     why_not_again,
@@ -37,6 +38,7 @@ from hub.services.open_hub_requests import (
 )
 from hub.services.service_errors import (
     Conflict,
+    DeliveryUnderWay,
     NotAllowed,
     NotConfirmed,
     ServiceError,
@@ -65,6 +67,7 @@ from storage.records import (
     AccountRequest,
     Attempt,
     AttemptRange,
+    AttemptReason,
     DeadLetter,
     DeliveryLag,
     Format,
@@ -178,7 +181,8 @@ class SubscriptionReport:
     """A subscription, its last attempts newest first, and what it waits for.
 
     ``explanation`` says in words what the hub does about it, and ``advice`` what
-    somebody may do. At most `SHOWN_LAG` records of the ``lag`` are counted.
+    somebody may do. At most `SHOWN_LAG` records of the ``lag`` are counted. ``gap``:
+    what it did not get before it began anew.
     """
 
     subscription: Subscription
@@ -189,6 +193,7 @@ class SubscriptionReport:
     attempts: tuple[Attempt, ...]
     retrying: RetryingSubscription | None
     dead_letters: tuple[DeadLetter, ...]
+    gap: SubscriptionGap | None = None
 
 
 ReplayStart = datetime | Position
@@ -216,6 +221,8 @@ def make_secret() -> str:
 
 SHOWN_DEAD_LETTERS: Final = 100
 SHOWN_LAG: Final = 10_000
+MOST_LOOKED_THROUGH: Final = 2_000
+"""Requests that are read to see whether records were sent again."""
 
 
 class PublisherRefusals(Protocol):
@@ -445,6 +452,7 @@ class SubscriptionService:
             took=attempts[0].milliseconds / 1_000 if attempts else None,
             is_refused=bool(attempts and attempts[0].error),
             unsent=await self._unsent(found, condition.health),
+            gap=await self._gap(found),
         )
         return SubscriptionReport(
             subscription=found,
@@ -455,6 +463,7 @@ class SubscriptionService:
             attempts=tuple(attempts),
             retrying=facts.retrying,
             dead_letters=tuple(dead_letters),
+            gap=facts.gap,
         )
 
     async def _unsent(
@@ -474,6 +483,41 @@ class SubscriptionService:
         due = [each for each in records if is_due(each, subscription)]
         return DeliveryLag(records=len(due), oldest=due[0].at if due else None)
 
+    async def _gap(self, subscription: Subscription) -> SubscriptionGap | None:
+        """See `SubscriptionGap`; None as well once any of it was sent again."""
+        if subscription.state is not SubscriptionState.ACTIVE:
+            return None
+        began, deliveries = subscription.created_at, self._storage.deliveries
+        former = AttemptRange(is_delivered=True, until=began)
+        accepted = await deliveries.attempts(subscription.id, 1, former)
+        end = subscription.from_position
+        if not accepted or accepted[0].position >= end:
+            return None
+        records = await self._storage.log.records(
+            after=accepted[0].position, limit=MOST_UNSENT, feed_id=subscription.feed_id
+        )
+        missed = [each for each in records if each.position <= end]
+        due = [each for each in missed if is_due(each, subscription)]
+        if not due or await self._was_sent_again(subscription, end):
+            return None
+        return SubscriptionGap(
+            records=len(due), first=due[0].position, oldest=due[0].at, until=began
+        )
+
+    async def _was_sent_again(self, subscription: Subscription, end: Position) -> bool:
+        """Whether records up to ``end`` are or were sent since the subscription began;
+        also if that is not known, as it was sent too much since."""
+        deliveries, whose = self._storage.deliveries, subscription.id
+        retrying = await deliveries.retrying_subscription(whose)
+        if retrying is not None and retrying.position < end:
+            return True
+        since = AttemptRange(since=subscription.created_at)
+        sent = await deliveries.attempts(whose, MOST_LOOKED_THROUGH, since)
+        if len(sent) == MOST_LOOKED_THROUGH:
+            return True
+        again = AttemptReason.SENT_AGAIN, AttemptReason.CATCH_UP
+        return any(each.position <= end or each.reason in again for each in sent)
+
     async def replay(
         self,
         subscription_id: SubscriptionId,
@@ -485,8 +529,8 @@ class SubscriptionService:
         order, and then new records; returns what it is now behind by.
 
         Raises `NotFound`, also if it belongs to another account than the given one;
-        `Conflict` if it has ended, is never notified or is being sent something; and
-        `SubscriptionPaused`.
+        `Conflict` if it has ended or is never notified, `DeliveryUnderWay` if it is
+        being sent something; and `SubscriptionPaused`.
         """
         found = await self._existing(subscription_id, account)
         if found.state is not SubscriptionState.ACTIVE:
@@ -501,10 +545,7 @@ class SubscriptionService:
         try:
             await deliveries.replay(found.id, after, self._clock.now())
         except StorageBusy as error:
-            raise Conflict(
-                "its callback is being sent something else at this moment; try again in"
-                " a second"
-            ) from error
+            raise DeliveryUnderWay from error
         return await deliveries.lag(found.id, SHOWN_LAG)
 
     async def rotate_secret(

@@ -3,6 +3,7 @@
 ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
 ├── Conflict           its present state does not allow this
+│   └── DeliveryUnderWay   a callback is being sent something else
 ├── Gone               it existed, and is gone for good
 ├── HubClosed          the open hub is disabled
 ├── NotConfirmed       a callback was asked, and did not confirm
@@ -38,6 +39,16 @@ class AddressRefused(ServiceError):
 
 class Conflict(ServiceError):
     """The present state does not allow this."""
+
+
+class DeliveryUnderWay(Conflict):
+    """A callback is being sent something else; a second later it may be over."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "its callback is being sent something else at this moment; try again in"
+            " a second"
+        )
 
 
 class Gone(ServiceError):

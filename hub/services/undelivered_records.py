@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from hub.delivery.asked_retries import AskedRetries
 from hub.runtime.clock import Clock
-from hub.services.service_errors import Conflict
+from hub.services.service_errors import DeliveryUnderWay
 from storage.contract import DeliveryStore, SubscriptionStore
 from storage.errors import NotFound, StorageBusy
 from storage.records import AccountId, DeadLetter, SubscriptionId
 
 
-class DeliveryUnderWay(Conflict):
+class DeadLetterWaits(DeliveryUnderWay):
     """A dead letter is not sent while its callback is sent something else."""
 
     def __init__(self, dead_letter: DeadLetter) -> None:
-        super().__init__(
-            "its callback is being sent something else at this moment; try again in"
-            " a second"
-        )
+        super().__init__()
         self.dead_letter = dead_letter
 
 
@@ -57,13 +54,13 @@ class UndeliveredService:
         self, number: int, *, account: AccountId | None = None
     ) -> DeadLetter:
         """Deliver a dead letter after all, as far as the log still has it. Raises
-        `NotFound`, and `DeliveryUnderWay` while its subscription is sent something
+        `NotFound`, and `DeadLetterWaits` while its subscription is sent something
         else."""
         found = await self._dead_letter(number, account)
         try:
             await self._deliveries.retry_dead_letter(number, self._clock.now())
         except StorageBusy as error:
-            raise DeliveryUnderWay(found) from error
+            raise DeadLetterWaits(found) from error
         return found
 
     async def discard(

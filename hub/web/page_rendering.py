@@ -316,8 +316,9 @@ class RefusedForm:
     """A form that was refused, to be corrected and sent again to ``path``.
 
     ``is_search``: it is sent by GET. ``fields`` is empty unless one of them is at
-    fault. ``reason``: why, with the field named as the form names it. ``back``: the
-    page that the form was on.
+    fault, or the same may be asked for again in a moment (``may_repeat``). ``reason``:
+    why, with the field named as the form names it. ``back``: the page that the form was
+    on.
     """
 
     reason: str
@@ -325,6 +326,7 @@ class RefusedForm:
     is_search: bool
     path: str
     fields: tuple[EnteredField, ...]
+    may_repeat: bool
     back: str
 
 
@@ -337,7 +339,8 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
         given = [each for each in sent if each[0] != "form_token"]
     path = request.url.path
     is_known = problem.field in dict(given)
-    fields = _entered(path, given, problem.field) if is_known else ()
+    is_busy = problem.status is HTTPStatus.CONFLICT and bool(problem.headers)
+    fields = _entered(path, given, problem.field) if is_known or is_busy else ()
     rest = urlencode([each for each in given if each[0] != problem.field])
     back = f"{path}?{rest}" if rest else path
     return RefusedForm(
@@ -345,6 +348,7 @@ def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
         is_search=is_search,
         path=path,
         fields=fields,
+        may_repeat=is_busy,
         back=_page_before(request) or (back if is_search else _start(path)),
     )
 

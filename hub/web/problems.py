@@ -16,6 +16,7 @@ from starlette.responses import Response
 from hub.services.service_errors import (
     AddressRefused,
     Conflict,
+    DeliveryUnderWay,
     Gone,
     HubClosed,
     NotAllowed,
@@ -118,7 +119,7 @@ def as_problem(error: Exception) -> Problem:
         return _of_http(error)
     for kinds, status in _STATUSES:
         if isinstance(error, kinds):
-            field, headers = getattr(error, "field", ""), _headers_of(status)
+            field, headers = getattr(error, "field", ""), _headers_of(error, status)
             return Problem(
                 status,
                 str(error),
@@ -131,7 +132,9 @@ def as_problem(error: Exception) -> Problem:
     )
 
 
-def _headers_of(status: HTTPStatus) -> dict[str, str] | None:
+def _headers_of(error: Exception, status: HTTPStatus) -> dict[str, str] | None:
+    if isinstance(error, DeliveryUnderWay):
+        return {"Retry-After": "1"}
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return None
     return {"Retry-After": f"{STORAGE_RETRY_SECONDS}"}

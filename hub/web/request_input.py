@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TypeVar, get_args, get_type_hints
+from typing import Final, TypeVar, get_args, get_type_hints
 
 import msgspec
 from starlette.datastructures import Headers
@@ -143,9 +143,19 @@ def path_id(request: Request, what: str, name: str = "id") -> int:
     return min(int(raw), LARGEST_ID)
 
 
+_GROUPED: Final = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
+
+
+def ungrouped(raw: str) -> str:
+    """A number without the commas with which pages write it; other texts as they
+    are."""
+    return raw.replace(",", "") if _GROUPED.fullmatch(raw) else raw
+
+
 def form_id(form: Mapping[str, str], name: str) -> int | None:
-    """A number in a form; None if it is left empty. Raises `InvalidValue`."""
-    raw = form.get(name, "").strip()
+    """A number in a form, also as pages write it (``3,881``); None if it is left empty.
+    Raises `InvalidValue`."""
+    raw = ungrouped(form.get(name, "").strip())
     if not raw:
         return None
     if not raw.isascii() or not raw.isdigit() or len(raw) > 18 or raw.strip("0") == "":

@@ -14,6 +14,7 @@ from storage.records import (
     ANONYMOUS,
     DeadLetter,
     DeliveryLag,
+    Position,
     RetryingSubscription,
     Subscription,
     SubscriptionHealth,
@@ -24,11 +25,28 @@ MOST_UNSENT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionGap:
+    """What a subscription that began anew did not get before, as far as the log has
+    it: how many ``records``, counted up to `MOST_UNSENT`, the ``first`` of them, and
+    from when ``until`` when they came."""
+
+    records: int
+    first: Position
+    oldest: datetime
+    until: datetime
+
+    def __str__(self) -> str:
+        came = f"from {_second(self.oldest)} until {_second(self.until)}"
+        return f"{_records(self.records)} that came {came} it did not get"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
     """``dead_letter``: the latest, if there is any. ``took``: seconds of the latest
     request, None if it made none. ``is_refused``: that request was not accepted.
     ``unsent``: of one that has ended, what came since the last request that was
-    accepted, up to `MOST_UNSENT` records; None: that request is not known."""
+    accepted, up to `MOST_UNSENT` records; None: that request is not known. ``gap``: of
+    one that began anew, see `SubscriptionGap`."""
 
     subscription: Subscription
     health: SubscriptionHealth
@@ -38,10 +56,15 @@ class SubscriptionFacts:
     took: float | None = None
     is_refused: bool = False
     unsent: DeliveryLag | None = None
+    gap: SubscriptionGap | None = None
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
     """What is being done, and when: ``3 tries by the schedule failed; …``."""
+    return f"{_doing(facts, now)}{_before(facts.gap)}"
+
+
+def _doing(facts: SubscriptionFacts, now: datetime) -> str:
     match facts.health:
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
             return f"it has ended: nothing is sent{_unsent(facts.unsent)}"
@@ -64,10 +87,21 @@ def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
 def _unsent(unsent: DeliveryLag | None) -> str:
     if unsent is None or unsent.oldest is None:
         return ""
-    least = "at least " if unsent.records == MOST_UNSENT else ""
-    records = f"{unsent.records} record{'' if unsent.records == 1 else 's'}"
-    since = f"{unsent.oldest:%Y-%m-%d %H:%M:%S}Z"
-    return f"; {least}{records} that came from {since} on it did not get"
+    since = _second(unsent.oldest)
+    return f"; {_records(unsent.records)} that came from {since} on it did not get"
+
+
+def _before(gap: SubscriptionGap | None) -> str:
+    return "" if gap is None else f"; {gap}"
+
+
+def _records(number: int) -> str:
+    least = "at least " if number == MOST_UNSENT else ""
+    return f"{least}{number} record{'' if number == 1 else 's'}"
+
+
+def _second(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}Z"
 
 
 def why_not_again(subscription: Subscription) -> str:
@@ -137,6 +171,13 @@ def _moment(at: datetime, now: datetime) -> str:
 
 def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
     """Commands that may help, each with what it does."""
+    if facts.gap is None:
+        return _advice(facts)
+    again = f"fanfare subs replay {facts.subscription.id} --record {facts.gap.first}"
+    return (*_advice(facts), f"send what it did not get: {again}")
+
+
+def _advice(facts: SubscriptionFacts) -> tuple[str, ...]:
     number = facts.subscription.id
     match facts.health:
         case SubscriptionHealth.PAUSED:

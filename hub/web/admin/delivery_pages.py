@@ -19,7 +19,7 @@ from hub.core.delivery.receiver_code import as_curl
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, NEWS_PAUSE
 from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService, SentReport
-from hub.services.undelivered_records import DeliveryUnderWay, UndeliveredService
+from hub.services.undelivered_records import DeadLetterWaits, UndeliveredService
 from hub.web.admin.page_access import (
     Area,
     OperatorPages,
@@ -349,7 +349,7 @@ class DeliveryPages(OperatorPages):
             dead_letter = await self._undelivered.retry_dead_letter(
                 number, account=account
             )
-        except DeliveryUnderWay as busy:
+        except DeadLetterWaits as busy:
             dead_letter, done = busy.dead_letter, "busy"
         return _back(request, dead_letter, done, self._clock.now())
 

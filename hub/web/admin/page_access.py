@@ -36,7 +36,7 @@ from hub.web.page_parts import PartRecorder
 from hub.web.page_rendering import PAGE_HEADERS, VIEWER_KEY
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
-from hub.web.request_input import LARGEST_PAGE, read_bytes
+from hub.web.request_input import LARGEST_PAGE, read_bytes, ungrouped
 from protocols.opml import MOST_BYTES
 from storage.records import LONGEST_SESSION, AccountId, AuditSource, TokenScope
 
@@ -163,9 +163,17 @@ def redirect(path: str) -> Response:
     return RedirectResponse(path, HTTPStatus.SEE_OTHER, headers=PAGE_HEADERS)
 
 
+_NUMBERS: Final = frozenset({"feed", "id", "subscription", "token"})
+"""Fields of filters that take a number as pages write it."""
+
+
 def without_blanks(request: Request) -> Request:
-    """The request without the empty parameters that forms send for empty fields."""
-    given = [(name, value) for name, value in request.query_params.multi_items()]
+    """The request without the empty parameters that forms send for empty fields, and
+    without the commas in numbers."""
+    given = [
+        (name, ungrouped(value.strip()) if name in _NUMBERS else value)
+        for name, value in request.query_params.multi_items()
+    ]
     query = urlencode([(name, value) for name, value in given if value.strip()])
     return Request({**request.scope, "query_string": query.encode()})
 

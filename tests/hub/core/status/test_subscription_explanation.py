@@ -8,6 +8,7 @@ import pytest
 from hub.core.status.subscription_explanation import (
     MOST_UNSENT,
     SubscriptionFacts,
+    SubscriptionGap,
     advise_on,
     explain_delivery,
 )
@@ -40,6 +41,11 @@ DEAD = DeadLetter(
 )
 
 
+GAP = SubscriptionGap(
+    records=1, first=Position(7), oldest=START, until=START + timedelta(seconds=9)
+)
+
+
 def a_retry(**more: Any) -> RetryingSubscription:
     known: dict[str, Any] = {
         "attempts": 0,
@@ -63,6 +69,7 @@ def facts(
     took: float | None = None,
     is_refused: bool = False,
     unsent: DeliveryLag | None = None,
+    gap: SubscriptionGap | None = None,
     **of_subscription: Any,
 ) -> SubscriptionFacts:
     return SubscriptionFacts(
@@ -74,6 +81,7 @@ def facts(
         took=took,
         is_refused=is_refused,
         unsent=unsent,
+        gap=gap,
     )
 
 
@@ -143,6 +151,11 @@ def facts(
             "it has ended: nothing is sent; at least 100 records that came from"
             " 2026-01-01 00:00:00Z on it did not get",
         ),
+        (
+            facts(OK, lag=NO_LAG, gap=GAP),
+            "nothing waits to be delivered; 1 record that came from 2026-01-01"
+            " 00:00:00Z until 2026-01-01 00:00:09Z it did not get",
+        ),
     ],
 )
 def test_what_is_done_about_it_is_said(
@@ -159,6 +172,10 @@ PAUSE = "send nothing for now: fanfare subs pause 1"
     ("known", "advice"),
     [
         (facts(OK), ()),
+        (
+            facts(OK, gap=GAP),
+            ("send what it did not get: fanfare subs replay 1 --record 7",),
+        ),
         (facts(SLOW, a_retry()), ()),
         (facts(PAUSED), ("resume it: fanfare subs resume 1",)),
         (facts(GONE), ("subscribe again: fanfare subs resubscribe 1",)),

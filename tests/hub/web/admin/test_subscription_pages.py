@@ -225,6 +225,7 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     assert ended.text_content().endswith(GONE)
     assert "1 record that came from" in text
     assert f"fanfare subs resubscribe {made.id}" in text
+    hub.clock.advance(60)
     answer, after = await press(browser, path, f"{path}/resubscribe")
     assert answer.status_code == 303
     assert "The callback is subscribed: it is sent what comes from now on." in text_of(
@@ -233,6 +234,12 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     found = await hub.storage.subscriptions.get(made.id)
     assert found is not None
     assert (found.state, found.secret) == (SubscriptionState.ACTIVE, "hers")
+    assert "; 1 record that came from" in text_of(after)
+    assert read(after).xpath("//a[. = 'Send them again']/@href") == ["#again"]
+    [first] = read(after).xpath("//details[@open]//input[@name='record']/@value")
+    _, sent = await press(browser, path, f"{path}/replay", record=first)
+    assert "is sent once more, in order" in text_of(sent)
+    assert read(sent).xpath("//a[. = 'Send them again']") == []
 
 
 @pytest.mark.parametrize(
@@ -470,6 +477,7 @@ async def test_the_last_requests_are_bars_and_a_sentence(
         ({"since": "2026-01-01T14:05Z"}, "2 records"),
         ({"since": "", "record": "3"}, "1 record"),
         ({"record": "1"}, "3 records"),
+        ({"record": "0,001"}, "3 records"),
     ],
 )
 async def test_what_a_callback_got_is_sent_again_from_a_time_or_a_record(
@@ -506,6 +514,23 @@ async def test_a_replay_needs_one_place_to_begin_at(
     answer, _ = await press(browser, PAGE, f"{PAGE}/replay", **fields)
     assert answer.status_code == 422
     assert reason in text_of(answer)
+
+
+async def test_a_replay_that_is_too_early_is_asked_for_again_by_a_button(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.publish(feed, "Later")
+    await scene.deliver()
+    await press(browser, PAGE, f"{PAGE}/replay", record="1")
+    await scene.claim_retrying(hub.clock.now())
+    answer, _ = await press(browser, PAGE, f"{PAGE}/replay", record="1")
+    assert (answer.status_code, answer.headers["retry-after"]) == (409, "1")
+    assert "try again in a second" in text_of(answer)
+    [form] = read(answer).xpath("//main//form")
+    assert form.get("action") == f"{PAGE}/replay"
+    assert form.xpath(".//input[@name='record']/@value") == ["1"]
+    assert form.xpath(".//button/text()") == ["Try again"]
 
 
 async def test_the_secret_is_changed_and_the_former_one_counted_down(
