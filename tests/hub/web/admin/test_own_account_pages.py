@@ -210,7 +210,7 @@ async def test_a_failing_subscription_is_found_read_and_mended(
     [path] = read(front).xpath("//ul//a[contains(@href, 'subscriptions/')]/@href")
     page = await visitor.open(path)
     assert "tried too often" in text_of(page)
-    [failure] = read(page).xpath("//td/a[contains(., 'request')]/@href")
+    [failure] = read(page).xpath("//td/a[. = 'how it failed']/@href")
     shown = await visitor.open(failure)
     assert "HTTP/1.1 503 Busy" in text_of(shown)
     for each in (page, shown):
