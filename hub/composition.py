@@ -74,6 +74,7 @@ from hub.services import (
     AuditTrail,
     CallbackTrialService,
     CollectionService,
+    CommittedEntryService,
     ConnectionService,
     DeliveryReportService,
     EntryReportService,
@@ -514,7 +515,8 @@ async def build_hub(
         audit=audit,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, audit, clock, metrics),
-        entry_reports=EntryReportService(storage, metrics, series),
+        committed_entries=CommittedEntryService(storage, metrics, series),
+        entry_reports=EntryReportService(storage),
         feed_imports=feed_imports,
         feed_exports=FeedExportService(storage.feed_selections, public_url),
         feed_documents=FeedDocumentService(

@@ -18,6 +18,7 @@ from hub.services.account_reports import AccountReportService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.audit_trail import AuditTrail
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.committed_entries import CommittedEntryService
 from hub.services.connection_reports import ConnectionService
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
@@ -58,6 +59,7 @@ __all__ = [
     "AuditTrail",
     "CallbackTrialService",
     "CollectionService",
+    "CommittedEntryService",
     "ConnectionService",
     "DeliveryReportService",
     "EntryReportService",
@@ -105,6 +107,7 @@ class Services:
     audit: AuditTrail
     feeds: FeedService
     feed_reports: FeedReportService
+    committed_entries: CommittedEntryService
     entry_reports: EntryReportService
     feed_imports: FeedImportService
     feed_exports: FeedExportService

@@ -232,7 +232,10 @@ def create_application(
         ).routes(),
         *SearchRoutes(services.search).routes(),
         *EntryRoutes(
-            services.entry_reports, services.feed_reports, services.clock
+            services.committed_entries,
+            services.entry_reports,
+            services.feed_reports,
+            services.clock,
         ).routes(),
         *SeriesRoutes(services.series, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
@@ -321,6 +324,7 @@ def create_application(
         ).routes(),
         *EntryPages(
             access,
+            services.committed_entries,
             services.entry_reports,
             services.feed_reports,
             services.series,

@@ -12,11 +12,12 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, HubSeries
-from hub.services.entry_reports import (
+from hub.services.committed_entries import (
     ALL_COMMITTED,
+    CommittedEntryService,
     EntryOrder,
-    EntryReportService,
 )
+from hub.services.entry_reports import EntryReportService
 from hub.web.admin.hub_picture import draw_flight_of
 from hub.web.admin.page_access import (
     OperatorPages,
@@ -52,13 +53,15 @@ class EntryPages(OperatorPages):
     def __init__(
         self,
         access: PageAccess,
-        entries: EntryReportService,
+        committed: CommittedEntryService,
+        reports: EntryReportService,
         feeds: FeedReportService,
         series: HubSeries,
         clock: Clock,
     ) -> None:
         super().__init__(access)
-        self._entries = entries
+        self._committed = committed
+        self._reports = reports
         self._feeds = feeds
         self._series = series
         self._clock = clock
@@ -89,7 +92,7 @@ class EntryPages(OperatorPages):
         cursor, wanted = query_entry_cursor(asked), query_committed(asked)
         is_by_delay = query_choice(asked, "order", EntryOrder) is EntryOrder.DELAY
         order = EntryOrder.DELAY if is_by_delay else EntryOrder.LATEST
-        page = await self._entries.committed(
+        page = await self._committed.page(
             since,
             until,
             limit=ROWS,
@@ -129,7 +132,7 @@ class EntryPages(OperatorPages):
         problems=(403, 404, 429, 503),
     )
     async def show(self, request: Request) -> Response:
-        report = await self._entries.get(EntryId(path_id(request, "entry")))
+        report = await self._reports.get(EntryId(path_id(request, "entry")))
         text = _text_of(report.entry)
         return render_page(
             "entry.html",

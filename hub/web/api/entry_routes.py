@@ -11,13 +11,12 @@ from starlette.responses import Response
 from hub.core.status.feed_pauses import FeedPause
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService
-from hub.services.entry_reports import (
+from hub.services.committed_entries import (
     CommittedEntry,
-    EntryDelivery,
+    CommittedEntryService,
     EntryOrder,
-    EntryReport,
-    EntryReportService,
 )
+from hub.services.entry_reports import EntryDelivery, EntryReport, EntryReportService
 from hub.web.api.attempt_json import AttemptJson
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from hub.web.api.feed_json import FeedPauseJson, PollJson
@@ -214,9 +213,14 @@ class EntryRoutes(Routes):
     tag = "operator"
 
     def __init__(
-        self, entries: EntryReportService, feeds: FeedReportService, clock: Clock
+        self,
+        committed: CommittedEntryService,
+        reports: EntryReportService,
+        feeds: FeedReportService,
+        clock: Clock,
     ) -> None:
-        self._entries = entries
+        self._committed = committed
+        self._reports = reports
         self._feeds = feeds
         self._clock = clock
 
@@ -261,7 +265,7 @@ class EntryRoutes(Routes):
     )
     async def entries(self, request: Request) -> Response:
         since, until = query_span(request, self._clock.now())
-        page = await self._entries.committed(
+        page = await self._committed.page(
             since,
             until,
             limit=query_limit(request),
@@ -296,6 +300,6 @@ class EntryRoutes(Routes):
         problems=(404,),
     )
     async def entry(self, request: Request) -> Response:
-        report = await self._entries.get(EntryId(path_id(request, "entry")))
+        report = await self._reports.get(EntryId(path_id(request, "entry")))
         pauses = await self._feeds.pauses_before(report)
         return json_response(EntryWayJson.of_report(report, pauses))

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from hub.core.durations import read_moment
 from hub.services.account_subscriptions import ReplayStart
-from hub.services.entry_reports import CommittedFilter, EntryCursor
+from hub.services.committed_entries import CommittedFilter, EntryCursor
 from hub.services.token_authentication import TokenService
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hub.services.entry_reports import MOST_RANKED, MOST_RECORDS
+from hub.services.committed_entries import MOST_RANKED, MOST_RECORDS
 from hub.services.hub_series import SeriesRange
 from hub.web.admin.hub_picture import PLOTS, RangePicture, default_range
 from storage.records import RecordKind, SeriesSample
