@@ -77,7 +77,7 @@ class Maintenance:
         lease_id, held = await self._claims.claim(kind, due)
         saved: frozenset[FeedId] = frozenset()
         try:
-            with self._claims.renewed(kind, held, lease_id):
+            async with self._claims.renewed(kind, held, lease_id):
                 tried = [await self._try(each) for each in due if each in held]
                 if writes := [each for each in tried if each is not None]:
                     saved = await statistics.save(writes, lease_id=lease_id)

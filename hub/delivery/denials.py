@@ -99,7 +99,7 @@ class Denials:
             log.warning("denials_not_claimed", count=len(ids), error=str(error))
             return
         claimed = [each for each in subscriptions if each.id in held]
-        with self._claims.renewed(WorkKind.DENIALS, held, lease_id):
+        async with self._claims.renewed(WorkKind.DENIALS, held, lease_id):
             over = await self._tell_claimed(claimed)
             try:
                 await self._subscriptions.mark_denied(over, lease_id=lease_id)

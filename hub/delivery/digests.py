@@ -158,13 +158,15 @@ class Digests:
             halts.limit_to(due)
             ids = [each.id for each in due]
             lease_id, held = await self._claims.claim(WorkKind.DIGESTS, ids)
-            with self._claims.renewed(WorkKind.DIGESTS, held, lease_id):
-                async with asyncio.TaskGroup() as tasks:
-                    sending = [
-                        tasks.create_task(self._send(each, lease_id, halts))
-                        for each in due
-                        if each.id in held
-                    ]
+            async with (
+                self._claims.renewed(WorkKind.DIGESTS, held, lease_id),
+                asyncio.TaskGroup() as tasks,
+            ):
+                sending = [
+                    tasks.create_task(self._send(each, lease_id, halts))
+                    for each in due
+                    if each.id in held
+                ]
         return sum(each.result() for each in sending)
 
     async def _send(

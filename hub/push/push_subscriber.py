@@ -331,7 +331,7 @@ class PushSubscriber:
         if not held:
             return
         try:
-            with self._claims.renewed(kind, held, lease_id):
+            async with self._claims.renewed(kind, held, lease_id):
                 await self._settle_claimed(feed_push, lease_id)
         except StorageError:
             raise

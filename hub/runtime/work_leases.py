@@ -8,8 +8,8 @@ on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -125,10 +125,10 @@ class WorkClaims:
             held = frozenset()
         return terms.lease_id, held
 
-    @contextmanager
-    def renewed(
+    @asynccontextmanager
+    async def renewed(
         self, kind: WorkKind, ids: Collection[int], lease_id: int
-    ) -> Iterator[None]:
+    ) -> AsyncIterator[None]:
         """While entered, that is while these are worked on, their lease is renewed; but
         no further than `LONGEST_WORK_SECONDS` from now, nor once this node's term may
         be over."""
@@ -139,6 +139,7 @@ class WorkClaims:
             yield
         finally:
             renewing.cancel()
+            await asyncio.wait({renewing})
 
     async def _keep_renewing(
         self, kind: WorkKind, ids: Collection[int], lease_id: int

@@ -117,7 +117,7 @@ class VerificationLoop:
         admissions: dict[str, asyncio.Task[Admission]] = {}
         lease_id, claimed = await self._claimed(due)
         ids = [each.id for each in claimed]
-        with self._claims.renewed(WorkKind.VERIFICATIONS, ids, lease_id):
+        async with self._claims.renewed(WorkKind.VERIFICATIONS, ids, lease_id):
             for verification in claimed:
                 await self._slots.acquire()
                 admission = self._admission(verification, admissions, tasks)
@@ -209,7 +209,7 @@ class VerificationLoop:
             if not self._claims.are_trusted():  # it has waited for a slot
                 raise TopicBusy
             kind, ids = WorkKind.VERIFICATIONS, [verification.id]
-            with self._claims.renewed(kind, ids, verification.lease_id):
+            async with self._claims.renewed(kind, ids, verification.lease_id):
                 await self._intents.verify(verification, admission)
         except TopicBusy:
             await self._put_off(verification, HOST_PAUSE)

@@ -131,7 +131,7 @@ async def test_a_lease_is_renewed_before_it_is_over_until_the_work_ends() -> Non
     store = FakeClaims()
     claims, time = claims_of(store), store.time
 
-    with claims.renewed(KIND, [1, 2], 7):
+    async with claims.renewed(KIND, [1, 2], 7):
         for _ in range(8):
             await time.pass_by(WORK_SECONDS / 4)
             ends = [0.0, *(until for until, _ in store.renewed)]
@@ -144,14 +144,14 @@ async def test_a_lease_is_renewed_before_it_is_over_until_the_work_ends() -> Non
 
 async def test_no_lease_is_renewed_beyond_the_longest_work() -> None:
     store = FakeClaims()
-    with claims_of(store).renewed(KIND, [1], 7):
+    async with claims_of(store).renewed(KIND, [1], 7):
         await store.time.pass_by(2 * LONGEST_WORK_SECONDS)
     assert max(until for until, _ in store.renewed) == LONGEST_WORK_SECONDS
 
 
 async def test_no_lease_is_renewed_once_the_term_may_be_over() -> None:
     store = FakeClaims([True, False])
-    with claims_of(store).renewed(KIND, [1], 7):
+    async with claims_of(store).renewed(KIND, [1], 7):
         await store.time.pass_by(WORK_SECONDS)
     assert len(store.renewed) == 1
 
@@ -159,7 +159,7 @@ async def test_no_lease_is_renewed_once_the_term_may_be_over() -> None:
 async def test_only_what_is_still_held_is_renewed() -> None:
     store = FakeClaims()
     claims = claims_of(store)
-    with claims.renewed(KIND, [1, LOST], 7), claims.renewed(KIND, [LOST], 8):
+    async with claims.renewed(KIND, [1, LOST], 7), claims.renewed(KIND, [LOST], 8):
         await store.time.pass_by(WORK_SECONDS)
     alone = [ids for _, ids in store.renewed]
     assert alone[:3] == [frozenset({1, LOST}), frozenset({LOST}), frozenset({1})]
@@ -177,9 +177,10 @@ async def test_a_renewal_that_fails_is_told_and_made_later(
     error: Exception, event: str
 ) -> None:
     store = FakeClaims(error=error)
-    with capture_logs() as lines, claims_of(store).renewed(KIND, [1], 7):
-        await store.time.pass_by(WORK_SECONDS / 2)
-        store.error = None
-        await store.time.pass_by(WORK_SECONDS / 2)
+    with capture_logs() as lines:
+        async with claims_of(store).renewed(KIND, [1], 7):
+            await store.time.pass_by(WORK_SECONDS / 2)
+            store.error = None
+            await store.time.pass_by(WORK_SECONDS / 2)
     assert [line["event"] for line in lines] == [event]
     assert store.renewed
