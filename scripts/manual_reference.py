@@ -85,8 +85,9 @@ def commands_table() -> str:
 
 def with_literals(help: str) -> str:
     """A help in one piece, with its options and variables as what one types."""
-    words = " ".join(help.split())
-    return re.sub(r"(?<![\w`-])(--[a-z-]+|FANFARE_[A-Z_]+…?)", r"`\1`", words)
+    return _beside_literals(
+        r"(?<![\w-])(--[a-z-]+|FANFARE_[A-Z_]+…?)", r"`\1`", " ".join(help.split())
+    )
 
 
 def arguments_of(command: click.Command) -> Iterator[str]:
@@ -258,10 +259,13 @@ def type_words(words: TypeWords) -> str:
 
 def in_words(text: str) -> str:
     """Text for Markdown: what is no literal is only text."""
-    parts = _LITERAL.split(text)
+    return _beside_literals(r"([\\*_<>\[\]{}])", r"\\\1", text)
+
+
+def _beside_literals(pattern: str, replacement: str, text: str) -> str:
     return "".join(
-        each if number % 2 else re.sub(r"([\\*_<>\[\]{}])", r"\\\1", each)
-        for number, each in enumerate(parts)
+        each if number % 2 else re.sub(pattern, replacement, each)
+        for number, each in enumerate(_LITERAL.split(text))
     )
 
 

@@ -23,7 +23,13 @@ from hub.settings import SETTINGS
 from hub.web.api.openapi import openapi_document
 from hub.web.application import create_application
 from scripts.manual_contents import llms_text, read_contents
-from scripts.manual_reference import MADE, TABLES, all_commands, with_made_parts
+from scripts.manual_reference import (
+    MADE,
+    TABLES,
+    all_commands,
+    with_literals,
+    with_made_parts,
+)
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -49,6 +55,11 @@ def described(route: object) -> tuple[str, str]:
 def test_a_table_is_what_the_code_says(page: str) -> None:
     """`python -m scripts.manual_reference` writes them."""
     assert f"{TABLES[page]()}\n" in (ROOT / "docs" / page).read_text() + "\n"
+
+
+def test_what_is_code_in_a_help_has_no_code_within() -> None:
+    said = with_literals("`fanfare subs list --state over`; --all, FANFARE_PORT")
+    assert said == "`fanfare subs list --state over`; `--all`, `FANFARE_PORT`"
 
 
 def test_the_manual_has_every_command_and_operation() -> None:

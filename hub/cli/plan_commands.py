@@ -183,6 +183,8 @@ def _progress(plan: Document) -> str:
             f"done means made due: of what the filter finds in any state, {lacking}"
             f" {how} now"
         )
+    elif plan.get("more_undelivered"):
+        parts.append("done means made due: what is not accepted now is no longer known")
     if plan["left_out"]:
         parts.append(f"{plan['left_out']:,} left out, no longer as they were")
     return ", ".join(parts)

@@ -107,7 +107,7 @@ def next_try(late: Mapping[str, Any]) -> str:
         return "being tried"
     if late["paused"]:
         return "when it is resumed"
-    sooner = ", or with the next record" if late["attempts"] else ""
+    sooner = ", maybe sooner with a new record" if late["attempts"] else ""
     return f"{moment(late['next_try'])}{sooner}"
 
 

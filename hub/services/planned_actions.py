@@ -60,7 +60,7 @@ RETRY_SECONDS: Final = 5.0
 """Seconds between tries while storage fails."""
 MOST_UNDELIVERED: Final = 1_000
 """How much of what is not accepted yet is counted."""
-_LACKING: Final = (SubscriptionHealth.FAILING, SubscriptionHealth.SLOW)
+LACKING: Final = (SubscriptionHealth.FAILING, SubscriptionHealth.SLOW)
 FAILURES_FOUND: Final = timedelta(days=1)
 """How long after a plan was made the failures that its filter found are taken to be
 kept; what is older than a week is not."""
@@ -176,7 +176,7 @@ class PlanService:
             return None
         wanted = plan.wanted
         if isinstance(wanted, SubscriptionFilter):
-            wanted = replace(wanted, health=_LACKING, since=None, after=None)
+            wanted = replace(wanted, health=LACKING, since=None, after=None)
         if isinstance(wanted, UndeliveredFilter):
             wanted = replace(wanted, outcome=None, lacking=plan.log_end)
         found = await self._count(plan, wanted)

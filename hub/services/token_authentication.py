@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -141,6 +141,10 @@ class TokenService:
         if found is None:
             raise InvalidValue(field, "an account that has a token", written)
         return found
+
+    async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
+        """The names of those accounts that exist."""
+        return await self._tokens.names(accounts)
 
     async def revoke(self, token_id: TokenId) -> StoredToken:
         """End a token for good. Raises `NotFound`."""

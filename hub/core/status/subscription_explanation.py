@@ -154,8 +154,9 @@ def _catching_up(
     if late.attempts and not subscription.exhausted:
         last = (
             f"; it is given up after {FAILURES_ALLOWED + 1} such failures in a row."
-            f" A new record is tried sooner if the last try was {NEWS_PAUSE:.0f} s ago,"
-            " which does not count, but is listed, too"
+            " A new record is tried sooner if the last try was at least"
+            f" {NEWS_PAUSE:.0f} s ago, or as long ago as its Retry-After asks; such a"
+            " try does not count, but is listed, too"
         )
     return f"{failed}the next try is {_moment(late.next_try, now)}{last}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.planned_actions import PlanService
+from hub.services.planned_actions import LACKING, PlanService
 from hub.services.token_authentication import TokenService
 from hub.web.admin.page_access import (
     OperatorPages,
@@ -161,6 +162,7 @@ class PlanPages(OperatorPages):
         plan, now = await self._plan(request), self._clock.now()
         state = plan.state_at(now)
         progress = plan.progress
+        conditions = await self._conditions(plan.wanted)
         return render_page(
             "plan.html",
             section=plan.kind.capitalize(),
@@ -170,13 +172,13 @@ class PlanPages(OperatorPages):
             what=described(plan),
             state=state,
             left=max(0, plan.total - progress.done - progress.failed),
-            conditions=_conditions(plan.wanted),
+            conditions=conditions,
             place=_PLACES[plan.kind],
             is_final=plan.action in _FINAL,
             effect=_EFFECTS.get((plan.kind, plan.action), ""),
             undelivered=await self._plans.undelivered(plan),
             conditions_now=await self._conditions_now(plan),
-            lacking_list=_lacking_list(plan.wanted),
+            lacking_list=_lacking_list(plan.wanted, conditions),
         )
 
     @Operation(
@@ -200,6 +202,19 @@ class PlanPages(OperatorPages):
     )
     async def cancel(self, request: Request) -> Response:
         return _to(await self._plans.cancel(await self._plan(request)))
+
+    async def _conditions(self, wanted: PlanFilter) -> list[tuple[str, object]]:
+        """The conditions of a plan's filter, by the names of the list's parameters."""
+        found = PlanFilterJson.of_filter(wanted)
+        given = {name: getattr(found, name) for name in found.__struct_fields__}
+        if account := given["account"]:
+            names = await self._tokens.names([AccountId(account)])
+            given["account"] = names.get(AccountId(account), account)
+        return [
+            (name, ", ".join(map(str, each)) if isinstance(each, list) else each)
+            for name, each in given.items()
+            if each is not None
+        ]
 
     async def _conditions_now(
         self, plan: BulkPlan
@@ -298,31 +313,19 @@ def described(plan: BulkPlan) -> str:
     return words
 
 
-def _lacking_list(wanted: PlanFilter) -> str:
-    """The path of the list of what a plan's filter finds now, in any outcome."""
-    match wanted:
-        case UndeliveredFilter():
-            found = PlanFilterJson.of_filter(wanted)
-            moments = {"since": found.since, "until": found.until}
-            query = {
-                "status": found.status,
-                "host": found.host,
-                "topic": found.topic,
-                "subscription": found.subscription,
-                **{name: at and at.isoformat() for name, at in moments.items()},
-            }
-            given = urlencode({name: each for name, each in query.items() if each})
-            return f"/admin/deliveries?{given}#retrying"
-        case _:
-            return f"{_PLACES[KIND_OF_FILTER[type(wanted)]]}?state=failing&state=slow"
-
-
-def _conditions(wanted: PlanFilter) -> list[tuple[str, object]]:
-    """The conditions of a plan's filter, by the names of the list's parameters."""
-    found = PlanFilterJson.of_filter(wanted)
-    given = [(name, getattr(found, name)) for name in found.__struct_fields__]
-    return [
-        (name, ", ".join(map(str, each)) if isinstance(each, list) else each)
-        for name, each in given
-        if each is not None
+def _lacking_list(wanted: PlanFilter, conditions: Sequence[tuple[str, object]]) -> str:
+    """The path of the list of what `PlanService.undelivered` counts; "" if that is of
+    ticked rows, which no list finds."""
+    place = _PLACES[KIND_OF_FILTER[type(wanted)]]
+    if isinstance(wanted, UndeliveredFilter):
+        left_aside, health = {"outcome"}, list[tuple[str, object]]()
+    else:
+        left_aside = {"state", "since", "within"}
+        health = [("state", each.value) for each in LACKING]
+    kept = [
+        (name, each.isoformat() if isinstance(each, datetime) else each)
+        for name, each in conditions
+        if name not in left_aside
     ]
+    is_of_ids = any(name == "ids" for name, _ in kept)
+    return "" if is_of_ids else f"{place}?{urlencode([*kept, *health])}"

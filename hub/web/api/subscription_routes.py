@@ -600,9 +600,10 @@ class SubscriptionRoutes(Routes):
         summary="Have a subscription that has ended begin anew",
         description="From now on and without end, with its callback, topic, format and"
         " secret; the callback is not asked. 409 if it has not ended, was made without"
-        " an account, or is of events.",
+        " an account, or is of events; 422 if its callback or topic is refused now, for"
+        " example by the publisher.",
         answers={200: ListedSubscriptionJson},
-        problems=(404, 409),
+        problems=(404, 409, 422),
     )
     async def resubscribe(self, request: Request) -> Response:
         made = await self._subscriptions.subscribe_again(

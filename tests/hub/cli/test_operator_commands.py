@@ -284,7 +284,7 @@ def test_the_list_has_what_is_late_and_what_was_given_up(
     lines = result.stdout
     assert "503" in lines
     assert "2026-01-01 12:05:00Z" in lines
-    assert ", or with the next record " in lines
+    assert ", maybe sooner with a new record " in lines
     assert "because of a new record, does not count" in result.stderr
     assert "3-9" in lines
     assert "12 or more entries: First, Second, …" in lines

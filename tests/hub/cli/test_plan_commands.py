@@ -274,6 +274,17 @@ def test_done_means_made_due_where_something_is_sent_again(
     )
 
 
+def test_what_is_not_accepted_may_be_no_longer_known(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    unknown = {"undelivered": None, "more_undelivered": True}
+    found = done(action="retry", kind="deliveries", **unknown)
+    api.answers["GET /api/plans/3"] = (200, found)
+    assert "what is not accepted now is no longer known" in (
+        fanfare("plans", "show", "3").stdout
+    )
+
+
 def test_failures_are_shown_and_are_exit_code_1(fanfare: Fanfare, api: FakeApi) -> None:
     failure = {**FEED, "note": "answered 404"}
     end = done(done=9, failed=2, left_out=1, failures=[failure])

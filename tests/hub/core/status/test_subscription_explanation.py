@@ -104,8 +104,8 @@ def facts(
             facts(FAILING, a_retry(attempts=1)),
             "1 try by the schedule failed; the next try is at 2026-01-01 00:02:00Z"
             " (in 2 min); it is given up after 11 such failures in a row. A new record"
-            " is tried sooner if the last try was 10 s ago, which does not count, but"
-            " is listed, too",
+            " is tried sooner if the last try was at least 10 s ago, or as long ago as"
+            " its Retry-After asks; such a try does not count, but is listed, too",
         ),
         (
             facts(FAILING, a_retry(attempts=3, lease_id=9)),

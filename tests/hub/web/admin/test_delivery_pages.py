@@ -359,7 +359,7 @@ async def test_a_try_that_is_due_or_under_way_is_not_told_as_the_next_one(
         [row] = read(page).xpath("//*[@data-label='Next try']")
         return " ".join(row.text_content().split())
 
-    assert await next_try() == "in 5 s, or with the next record"
+    assert await next_try() == "in 5 s, maybe sooner with a new record"
     hub.clock.advance(60)
     assert await next_try() == "due"
     await scene.claim_retrying(hub.clock.now())

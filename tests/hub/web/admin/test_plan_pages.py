@@ -180,6 +180,7 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
 ) -> None:
     await scene.subscribe_retrying(await scene.add_feed("x"), "late/failing")
     await scene.subscribe(await scene.add_feed("y"), "late/well")
+    await scene.subscribe_retrying(await scene.add_feed("z"), "other")
     hub.clock.advance(60)
     made = await plan(browser, "/admin/subscriptions?search=/late", action="retry")
     path = made.headers["location"]
@@ -191,12 +192,57 @@ async def test_subscriptions_are_retried_and_those_that_fail_say_why(
     assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
     assert "in any state, 1 is failing or slow" in text_of(done)
     [lacking] = read(done).xpath("//a[starts-with(text(), 'what fails')]/@href")
-    assert lacking == "/admin/subscriptions?state=failing&state=slow"
+    assert lacking == "/admin/subscriptions?search=%2Flate&state=failing&state=slow"
     [listed] = rows(await browser.open(lacking))
     assert "late/failing" in " ".join(listed)
     await hub.storage.deliveries.discard_retry(SubscriptionId(1), hub.clock.now())
     shown = text_of(await browser.open(path))
     assert "in any state, none is failing or slow any more" in shown
+
+
+async def test_what_fails_is_listed_by_the_same_account_and_not_for_ticked_rows(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    scopes = frozenset({TokenScope.SUBSCRIBE})
+    ann = await hub.services.tokens.create(CreateToken(account="ann", scopes=scopes))
+    whose = ann.token.account.id
+    await scene.subscribe_retrying(await scene.add_feed("x"), "hers", account=whose)
+    await scene.subscribe_retrying(await scene.add_feed("y"), "other")
+    hub.clock.advance(60)
+    listing = "/admin/subscriptions"
+    links = list[list[str]]()
+    for path, which in (
+        (f"{listing}?account=ann&within=7d&state=failing", {"which": "all"}),
+        (listing, {"which": "chosen", "id": ["1"]}),
+    ):
+        made = await plan(browser, path, action="retry", **which)
+        at = made.headers["location"]
+        await press(browser, at, "confirm")
+        await work(hub)
+        done = await browser.open(at)
+        assert "Failing or slow1" in text_of(done)
+        links.append(read(done).xpath("//a[starts-with(text(), 'what fails')]/@href"))
+    [[of_ann], of_chosen] = links
+    assert of_ann == "/admin/subscriptions?account=ann&state=failing&state=slow"
+    [listed] = rows(await browser.open(of_ann))
+    assert "hers" in " ".join(listed)
+    assert of_chosen == []
+
+
+async def test_a_subscription_that_is_deleted_is_no_longer_kept(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    made = await scene.subscribe_retrying(await scene.add_feed("x"))
+    await scene.subscribe_retrying(await scene.add_feed("y"), "kept")
+    hub.clock.advance(60)
+    answer = await plan(browser, "/admin/subscriptions", action="retry")
+    path = answer.headers["location"]
+    await press(browser, path, "confirm")
+    await work(hub)
+    now = hub.clock.now()
+    await hub.storage.subscriptions.end(made.id, "told", now, tell=False)
+    await hub.storage.subscriptions.purge_ended(now + timedelta(seconds=1), 9)
+    assert "no longer kept" in text_of(await browser.open(path))
 
 
 async def test_done_means_made_due_where_something_is_sent_again(
@@ -224,7 +270,7 @@ async def test_done_means_made_due_where_something_is_sent_again(
     assert row.xpath(".//a/@href") == ["/admin/subscriptions/1"]
     assert "failing" in row.xpath("td[@data-label='How it is now']")[0].text_content()
     assert read(page).xpath("//a[starts-with(text(), 'what fails')]/@href") == [
-        "/admin/deliveries?subscription=1#retrying"
+        "/admin/deliveries?subscription=1"
     ]
     [listed] = rows(await browser.open(PLANS))
     assert listed[0] == "Send again 1 dead letter or retrying subscription"

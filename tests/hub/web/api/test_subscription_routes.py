@@ -8,6 +8,7 @@ import pytest
 from hub.core.delivery.delivery_outcome import GONE
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
+from hub.web.api.openapi import openapi_document
 from protocols.protocol_errors import InvalidValue
 from storage.records import (
     ANONYMOUS,
@@ -418,6 +419,19 @@ async def test_one_of_the_open_hub_begins_anew_only_if_its_subscriber_asks(
     answer = await client.post(f"/api/subscriptions/{made.id}/resubscribe")
     assert answer.status_code == 409
     assert "its subscriber has to ask for it" in answer.json()["detail"]
+
+
+async def test_one_whose_callback_is_refused_now_does_not_begin_anew(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene, callback = Scene(hub.storage), "ftp://subscriber.example/"
+    feed = await scene.add_feed()
+    made = await scene.subscribe(feed, account=OPERATOR, callback=callback)
+    await client.delete(f"/api/subscriptions/{made.id}")
+    answer = await client.post(f"/api/subscriptions/{made.id}/resubscribe")
+    assert answer.status_code == 422
+    path = openapi_document()["paths"]["/api/subscriptions/{id}/resubscribe"]
+    assert "422" in path["post"]["responses"]
 
 
 async def test_one_of_events_begins_anew_elsewhere(client: httpx2.AsyncClient) -> None:
