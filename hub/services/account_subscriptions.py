@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Final, Protocol, Self, TypeVar
 
 from hub.core.status.subscription_explanation import (
-    MOST_UNSENT,
     SubscriptionFacts,
     SubscriptionGap,
     advise_on,
@@ -44,6 +43,7 @@ from hub.services.service_errors import (
     ServiceError,
     TooManyWaiting,
 )
+from hub.services.subscription_gaps import SubscriptionGaps
 from hub.services.topic_addresses import (
     AddressCheck,
     TrackTopics,
@@ -61,13 +61,10 @@ from protocols.websub.websub_parameters import ENDLESS_LEASE, LONGEST_SECRET
 from storage.contract import Storage
 from storage.errors import NotFound, StorageBusy
 from storage.records import (
-    ENDED_SUBSCRIPTIONS,
     OPERATOR,
     AccountId,
     AccountRequest,
     Attempt,
-    AttemptRange,
-    AttemptReason,
     DeadLetter,
     DeliveryLag,
     Format,
@@ -79,7 +76,6 @@ from storage.records import (
     StoredFeed,
     Subscription,
     SubscriptionCondition,
-    SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
     UndeliveredFilter,
@@ -87,7 +83,6 @@ from storage.records import (
     Verification,
     VerificationMode,
 )
-from storage.subscription_filter import is_due
 
 
 class Verify(StrEnum):
@@ -182,7 +177,7 @@ class SubscriptionReport:
 
     ``explanation`` says in words what the hub does about it, and ``advice`` what
     somebody may do. At most `SHOWN_LAG` records of the ``lag`` are counted. ``gap``:
-    what it did not get before it began anew.
+    what it did not get.
     """
 
     subscription: Subscription
@@ -221,8 +216,6 @@ def make_secret() -> str:
 
 SHOWN_DEAD_LETTERS: Final = 100
 SHOWN_LAG: Final = 10_000
-MOST_LOOKED_THROUGH: Final = 2_000
-"""Requests that are read to see whether records were sent again."""
 
 
 class PublisherRefusals(Protocol):
@@ -252,6 +245,7 @@ class SubscriptionService:
         """``publishers`` None: publishers are not asked. ``secret_overlap``: for how
         long a replaced secret signs as well."""
         self._storage = storage
+        self._gaps = SubscriptionGaps(storage)
         self._feeds = feeds
         self._addresses = addresses
         self._clock = clock
@@ -451,8 +445,7 @@ class SubscriptionService:
             dead_letter=dead_letters[-1] if dead_letters else None,
             took=attempts[0].milliseconds / 1_000 if attempts else None,
             is_refused=bool(attempts and attempts[0].error),
-            unsent=await self._unsent(found, condition.health),
-            gap=await self._gap(found),
+            gap=await self._gaps.of(found),
         )
         return SubscriptionReport(
             subscription=found,
@@ -465,58 +458,6 @@ class SubscriptionService:
             dead_letters=tuple(dead_letters),
             gap=facts.gap,
         )
-
-    async def _unsent(
-        self, subscription: Subscription, health: SubscriptionHealth
-    ) -> DeliveryLag | None:
-        """See `SubscriptionFacts`."""
-        if health not in ENDED_SUBSCRIPTIONS:
-            return None
-        accepted = await self._storage.deliveries.attempts(
-            subscription.id, 1, AttemptRange(is_delivered=True)
-        )
-        if not accepted:
-            return None
-        records = await self._storage.log.records(
-            after=accepted[0].position, limit=MOST_UNSENT, feed_id=subscription.feed_id
-        )
-        due = [each for each in records if is_due(each, subscription)]
-        return DeliveryLag(records=len(due), oldest=due[0].at if due else None)
-
-    async def _gap(self, subscription: Subscription) -> SubscriptionGap | None:
-        """See `SubscriptionGap`; None as well once any of it was sent again."""
-        if subscription.state is not SubscriptionState.ACTIVE:
-            return None
-        began, deliveries = subscription.created_at, self._storage.deliveries
-        former = AttemptRange(is_delivered=True, until=began)
-        accepted = await deliveries.attempts(subscription.id, 1, former)
-        end = subscription.from_position
-        if not accepted or accepted[0].position >= end:
-            return None
-        records = await self._storage.log.records(
-            after=accepted[0].position, limit=MOST_UNSENT, feed_id=subscription.feed_id
-        )
-        missed = [each for each in records if each.position <= end]
-        due = [each for each in missed if is_due(each, subscription)]
-        if not due or await self._was_sent_again(subscription, end):
-            return None
-        return SubscriptionGap(
-            records=len(due), first=due[0].position, oldest=due[0].at, until=began
-        )
-
-    async def _was_sent_again(self, subscription: Subscription, end: Position) -> bool:
-        """Whether records up to ``end`` are or were sent since the subscription began;
-        also if that is not known, as it was sent too much since."""
-        deliveries, whose = self._storage.deliveries, subscription.id
-        retrying = await deliveries.retrying_subscription(whose)
-        if retrying is not None and retrying.position < end:
-            return True
-        since = AttemptRange(since=subscription.created_at)
-        sent = await deliveries.attempts(whose, MOST_LOOKED_THROUGH, since)
-        if len(sent) == MOST_LOOKED_THROUGH:
-            return True
-        again = AttemptReason.SENT_AGAIN, AttemptReason.CATCH_UP
-        return any(each.position <= end or each.reason in again for each in sent)
 
     async def replay(
         self,

@@ -20,33 +20,32 @@ from storage.records import (
     SubscriptionHealth,
 )
 
-MOST_UNSENT = 100
-"""The most records counted that an ended subscription did not get."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionGap:
-    """What a subscription that began anew did not get before, as far as the log has
-    it: how many ``records``, counted up to `MOST_UNSENT`, the ``first`` of them, and
-    from when ``until`` when they came."""
+    """What a subscription did not get since it ended, or before it began anew, as far
+    as the log has it: how many ``records``, or more (``has_more``), the ``first`` of
+    them, and from when ``until`` when they came. ``until`` None: it has ended, and
+    there will be more."""
 
     records: int
     first: Position
     oldest: datetime
-    until: datetime
+    until: datetime | None = None
+    has_more: bool = False
 
     def __str__(self) -> str:
-        came = f"from {_second(self.oldest)} until {_second(self.until)}"
-        return f"{_records(self.records)} that came {came} it did not get"
+        least = "at least " if self.has_more else ""
+        records = f"{self.records} record{'' if self.records == 1 else 's'}"
+        until = "on" if self.until is None else f"until {_second(self.until)}"
+        came = f"came from {_second(self.oldest)} {until}"
+        return f"{least}{records} that {came} it did not get"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionFacts:
     """``dead_letter``: the latest, if there is any. ``took``: seconds of the latest
-    request, None if it made none. ``is_refused``: that request was not accepted.
-    ``unsent``: of one that has ended, what came since the last request that was
-    accepted, up to `MOST_UNSENT` records; None: that request is not known. ``gap``: of
-    one that began anew, see `SubscriptionGap`."""
+    request, None if it made none. ``is_refused``: that request was not accepted."""
 
     subscription: Subscription
     health: SubscriptionHealth
@@ -55,19 +54,19 @@ class SubscriptionFacts:
     dead_letter: DeadLetter | None = None
     took: float | None = None
     is_refused: bool = False
-    unsent: DeliveryLag | None = None
     gap: SubscriptionGap | None = None
 
 
 def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
     """What is being done, and when: ``3 tries by the schedule failed; …``."""
-    return f"{_doing(facts, now)}{_before(facts.gap)}"
+    missed = "" if facts.gap is None else f"; {facts.gap}"
+    return f"{_doing(facts, now)}{missed}"
 
 
 def _doing(facts: SubscriptionFacts, now: datetime) -> str:
     match facts.health:
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
-            return f"it has ended: nothing is sent{_unsent(facts.unsent)}"
+            return "it has ended: nothing is sent"
         case SubscriptionHealth.PENDING:
             return "nothing is sent before its callback has confirmed it"
         case SubscriptionHealth.PAUSED:
@@ -82,22 +81,6 @@ def _doing(facts: SubscriptionFacts, now: datetime) -> str:
         kept = "; what was given up is kept as a dead letter, and can be sent again"
         return said if facts.dead_letter is None else said + kept
     return "new records are being sent"
-
-
-def _unsent(unsent: DeliveryLag | None) -> str:
-    if unsent is None or unsent.oldest is None:
-        return ""
-    since = _second(unsent.oldest)
-    return f"; {_records(unsent.records)} that came from {since} on it did not get"
-
-
-def _before(gap: SubscriptionGap | None) -> str:
-    return "" if gap is None else f"; {gap}"
-
-
-def _records(number: int) -> str:
-    least = "at least " if number == MOST_UNSENT else ""
-    return f"{least}{number} record{'' if number == 1 else 's'}"
 
 
 def _second(at: datetime) -> str:
@@ -172,7 +155,7 @@ def _moment(at: datetime, now: datetime) -> str:
 
 def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
     """Commands that may help, each with what it does."""
-    if facts.gap is None:
+    if facts.gap is None or facts.gap.until is None:
         return _advice(facts)
     again = f"fanfare subs replay {facts.subscription.id} --record {facts.gap.first}"
     return (*_advice(facts), f"send what it did not get: {again}")

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hub.core.status.subscription_explanation import (
-    MOST_UNSENT,
     SubscriptionFacts,
     SubscriptionGap,
     advise_on,
@@ -68,7 +68,6 @@ def facts(
     dead_letter: DeadLetter | None = None,
     took: float | None = None,
     is_refused: bool = False,
-    unsent: DeliveryLag | None = None,
     gap: SubscriptionGap | None = None,
     **of_subscription: Any,
 ) -> SubscriptionFacts:
@@ -80,7 +79,6 @@ def facts(
         dead_letter=dead_letter,
         took=took,
         is_refused=is_refused,
-        unsent=unsent,
         gap=gap,
     )
 
@@ -140,14 +138,13 @@ def facts(
         ),
         (facts(GONE), "it has ended: nothing is sent"),
         (facts(SubscriptionHealth.ENDED), "it has ended: nothing is sent"),
-        (facts(GONE, unsent=NO_LAG), "it has ended: nothing is sent"),
         (
-            facts(GONE, unsent=DeliveryLag(records=1, oldest=START)),
+            facts(GONE, gap=replace(GAP, until=None)),
             "it has ended: nothing is sent; 1 record that came from 2026-01-01"
             " 00:00:00Z on it did not get",
         ),
         (
-            facts(GONE, unsent=DeliveryLag(records=MOST_UNSENT, oldest=START)),
+            facts(GONE, gap=replace(GAP, records=100, until=None, has_more=True)),
             "it has ended: nothing is sent; at least 100 records that came from"
             " 2026-01-01 00:00:00Z on it did not get",
         ),
@@ -179,6 +176,10 @@ PAUSE = "send nothing for now: fanfare subs pause 1"
         (facts(SLOW, a_retry()), ()),
         (facts(PAUSED), ("resume it: fanfare subs resume 1",)),
         (facts(GONE), ("subscribe again: fanfare subs resubscribe 1",)),
+        (
+            facts(GONE, gap=replace(GAP, until=None)),
+            ("subscribe again: fanfare subs resubscribe 1",),
+        ),
         (facts(GONE, account=ANONYMOUS), ()),
         (
             facts(GONE, topic=event_topic(("feed.*", "hub.disk"))),
