@@ -41,17 +41,18 @@ class SubscriptionGaps:
         is_active = subscription.state is SubscriptionState.ACTIVE
         if subscription.state is SubscriptionState.PENDING:
             return None
-        began = subscription.created_at if is_active else None
+        began = subscription.created_at if is_active else None  # a renewal keeps it
         accepted = await self._storage.deliveries.attempts(
             subscription.id, 1, AttemptRange(is_delivered=True, until=began)
         )
         if not accepted:
             return None
-        last = subscription.from_position if is_active else None
-        gap = await self._missed(subscription, accepted[0].position, last)
-        if gap is None or last is None:
-            return gap
-        if await self._was_sent_again(subscription, last):
+        after, feed_id = accepted[0].position, subscription.feed_id
+        if began is None:
+            return await self._missed(subscription, after, None)
+        last = await self._storage.log.last_before(feed_id, began)
+        gap = await self._missed(subscription, after, last)
+        if gap is None or await self._was_sent_again(subscription, last):
             return None
         return replace(gap, until=began)
 
@@ -91,5 +92,7 @@ class SubscriptionGaps:
         sent = await deliveries.attempts(whose, MOST_LOOKED_THROUGH, since)
         if len(sent) == MOST_LOOKED_THROUGH:
             return True
-        again = AttemptReason.SENT_AGAIN, AttemptReason.CATCH_UP
-        return any(each.position <= last or each.reason in again for each in sent)
+        return any(
+            each.position <= last or each.reason is AttemptReason.SENT_AGAIN
+            for each in sent
+        )

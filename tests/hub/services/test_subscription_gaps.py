@@ -16,9 +16,12 @@ from hub.services.subscription_gaps import (
     SubscriptionGaps,
 )
 from storage.records import (
+    Attempt,
+    AttemptReason,
     Position,
     RecordKind,
     RecordWrite,
+    RetryMoved,
     StoredFeed,
     SubscriptionId,
 )
@@ -118,4 +121,59 @@ async def test_there_is_no_gap_if_nothing_was_due(
         await ended.publish(*came)
     assert await ended.gap() is None
     await ended.begin_anew()
+    assert await ended.gap() is None
+
+
+LATER = at(70)
+
+
+async def catch_up(scene: Scene, *, reason: AttemptReason, upto: Position) -> None:
+    """The retry that is open is sent what it lacks, and closes."""
+    (claimed,) = await scene.claim_retrying(LATER)
+    whose = claimed.subscription.id
+    taken = Attempt(
+        subscription_id=whose,
+        position=upto,
+        at=LATER,
+        status=204,
+        milliseconds=1,
+        reason=reason,
+    )
+    closed = RetryMoved(
+        subscription_id=whose,
+        lease_id=claimed.lease_id,
+        position=upto,
+        attempts=0,
+        next_try=LATER,
+        last_status=204,
+        finished=True,
+    )
+    await scene.flush(when=LATER, attempts=(taken,), moved=(closed,))
+    assert await scene.storage.deliveries.retrying_subscription(whose) is None
+
+
+async def test_a_gap_is_told_also_after_what_came_later_was_caught_up_with(
+    ended: Ended,
+) -> None:
+    scene = ended.scene
+    await ended.publish(ENTRY)
+    await ended.begin_anew()
+    gap = await ended.gap()
+    new = await scene.publish(ended.feed, "Newer", when=LATER)
+    (chunk,) = await scene.claim(LATER)
+    [(_, subscription)] = chunk.pending
+    await scene.fail(chunk, subscription, when=ANEW)
+    assert await ended.gap() == gap
+    await catch_up(scene, reason=AttemptReason.CATCH_UP, upto=new)
+    assert await ended.gap() == gap is not None
+
+
+async def test_a_gap_is_told_no_more_once_it_is_sent_again(ended: Ended) -> None:
+    scene = ended.scene
+    first, last = await ended.publish(ENTRY, ENTRY)
+    await ended.begin_anew()
+    deliveries = scene.storage.deliveries
+    await deliveries.replay(ended.id, Position(first - 1), ANEW)
+    assert await ended.gap() is None
+    await catch_up(scene, reason=AttemptReason.SENT_AGAIN, upto=last)
     assert await ended.gap() is None
