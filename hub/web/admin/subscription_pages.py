@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
 from hub.core.status.subscription_explanation import why_not_again
-from hub.housekeeping import ENDED_SUBSCRIPTIONS_KEPT
+from hub.housekeeping import ATTEMPTS_KEPT, ENDED_SUBSCRIPTIONS_KEPT
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
 from hub.services.account_subscriptions import SubscriptionRequest
@@ -258,6 +258,7 @@ class SubscriptionPages(OperatorPages):
                 if name not in ("before", "done")
             },
             days_kept=ENDED_SUBSCRIPTIONS_KEPT.days,
+            requests_kept=ATTEMPTS_KEPT.days,
             is_of_events=bool(types_of_topic(report.subscription.topic)),
             is_over=report.condition.health in ENDED_SUBSCRIPTIONS,
             why_not_again=why_not_again(report.subscription),

@@ -225,6 +225,7 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     assert ended.text_content().endswith(GONE)
     assert "1 record that came from" in text
     assert f"fanfare subs resubscribe {made.id}" in text
+    assert "only while the last request that its callback accepted is kept" in text
     hub.clock.advance(60)
     answer, after = await press(browser, path, f"{path}/resubscribe")
     assert answer.status_code == 303
