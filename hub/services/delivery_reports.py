@@ -14,6 +14,8 @@ from datetime import datetime
 from functools import partial
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from hub.delivery.notifications import Notifications, NotRenderable
 from hub.delivery.webhook import delivery_of, request_of
 from hub.housekeeping import ATTEMPTS_KEPT
@@ -53,7 +55,7 @@ from storage.records import (
     SubscriptionSort,
     SubscriptionState,
 )
-from storage.subscription_filter import is_due
+from storage.subscription_filter import is_due, wanted_entries
 
 PAGE = 100
 """Records read at once; no request tells of more."""
@@ -100,11 +102,15 @@ class ToldEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldEntries:
-    """What records tell of: how many entries and events, and the first `SHOWN_ENTRIES`
-    of them; entries that were deleted or hidden since are counted only."""
+    """What records tell a callback of: how many entries and events, and the first
+    `SHOWN_ENTRIES` of them; entries that were deleted or hidden since are counted only.
+
+    ``total`` None: that is not known, as the log no longer has the records, or they may
+    not be read.
+    """
 
     entries: tuple[ToldEntry, ...] = ()
-    total: int = 0
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +250,7 @@ class DeliveryReportService:
         """What requests told of that are known already."""
         if account is not None and not await self._is_open(subscription):
             return [AttemptReport(attempt=each) for each in attempts]
-        told = await self._notified_records(attempts, subscription.feed_id)
+        told = await self._notified_records(attempts, subscription)
         titles = await self._titles(list(told.values())) if told else {}
         return [_attempt_report(each, told, titles) for each in attempts]
 
@@ -255,8 +261,8 @@ class DeliveryReportService:
         *,
         account: AccountId | None = None,
     ) -> ToldEntries:
-        """What a record of its feed tells the callback of a subscription of; nothing if
-        the account may no longer read the feed.
+        """What a record of its feed tells the callback of a subscription of; not known
+        if the account may no longer read the feed.
 
         Raises `NotFound`, also if it belongs to another account than the given one.
         """
@@ -266,7 +272,7 @@ class DeliveryReportService:
         if account is not None and not await self._is_open(subscription):
             return ToldEntries()
         records = await self._records(subscription.feed_id, (position,))
-        return await self._told(await self._readable(records, subscription.feed_id))
+        return await self._told(records, subscription)
 
     async def kept_from(self, subscription_id: SubscriptionId) -> datetime | None:
         """From when on all failures and catch-ups of a subscription are kept; None if
@@ -388,8 +394,9 @@ class DeliveryReportService:
             read[place] = await self._readable(found, feed_id), end
         records, end = read[place]
         within = [each for each in records if each.position <= dead_letter.last]
+        due = [each for each in within if is_due(each, subscription)]
         return _LostRecords(
-            records=[each for each in within if is_due(each, subscription)],
+            records=_as_sent(due, subscription),
             has_more=end is not None and end <= dead_letter.last,
         )
 
@@ -406,13 +413,14 @@ class DeliveryReportService:
         }
 
     async def _notified_records(
-        self, attempts: Sequence[Attempt], feed_id: FeedId
+        self, attempts: Sequence[Attempt], subscription: Subscription
     ) -> dict[Position, Record]:
-        """The records that attempts told of, by position. A callback is sent
+        """The records that attempts told of, by position, as the subscription is sent
+        them. A callback is sent
         nearly all records of its feed, so one reading of the log finds most of them; it
         is read again where attempts lie far apart. Records of a track query are
         included only if its owner may read the feed now."""
-        records = list[Record]()
+        records, feed_id = list[Record](), subscription.feed_id
         upto = Position(0)
         for position in sorted({each.position for each in attempts}):
             if position <= upto:
@@ -421,7 +429,8 @@ class DeliveryReportService:
                 after=Position(position - 1), limit=PAGE, feed_id=feed_id
             )
             upto = max(position, records[-1].position if records else position)
-        return {each.position: each for each in await self._readable(records, feed_id)}
+        readable = await self._readable(records, feed_id)
+        return {each.position: each for each in _as_sent(readable, subscription)}
 
     async def _readable(
         self, records: Sequence[Record], feed_id: FeedId
@@ -460,8 +469,7 @@ class DeliveryReportService:
         details, position = failed.attempt.details, failed.attempt.position
         positions = details.request.records if details else (position,)
         records = await self._records(subscription.feed_id, positions)
-        readable = await self._readable(records, subscription.feed_id)
-        told = await self._told(readable)
+        told = await self._told(records, subscription)
         if details is None:
             return DeliveryReport(failed=failed, told=told, reason=NOT_KEPT)
         if len(records) < len(positions):
@@ -470,7 +478,13 @@ class DeliveryReportService:
         reason = "" if request else NOTHING_LEFT
         return DeliveryReport(failed=failed, told=told, request=request, reason=reason)
 
-    async def _told(self, records: Sequence[Record]) -> ToldEntries:
+    async def _told(
+        self, records: Sequence[Record], subscription: Subscription
+    ) -> ToldEntries:
+        readable = await self._readable(records, subscription.feed_id)
+        if not readable:
+            return ToldEntries()
+        records = _as_sent(readable, subscription)
         events = [
             ToldEntry(id=None, title=each.event.type) for each in records if each.event
         ]
@@ -526,6 +540,14 @@ class DeliveryReportService:
         if not is_same:
             delivery = addressed(at=int(self._clock.now().timestamp()))
         return rendered_request(await request_of(delivery), is_same=is_same)
+
+
+def _as_sent(records: Sequence[Record], subscription: Subscription) -> list[Record]:
+    """The records with those of their entries only that the subscription is sent."""
+    return [
+        replace(each, entries=wanted_entries(each, subscription.updates))
+        for each in records
+    ]
 
 
 def _is_open_to(subscription: Subscription, feed: StoredFeed | None) -> bool:

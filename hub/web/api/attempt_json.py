@@ -113,7 +113,8 @@ class AttemptsJson(JsonObject):
     ``next`` is the ``before`` of the following page. ``kept_from``: from when on all
     failures and catch-ups are kept; null if none made room for later ones. ``told``:
     the entries of the ``record`` that is asked for, the first 100 of ``told_total``
-    without those that were deleted or hidden since; null without one.
+    without those that were deleted or hidden since; null without one. ``told_total``
+    null: that is not known.
     """
 
     attempts: list[ListedAttemptJson]
@@ -182,16 +183,16 @@ class DeliveryReportJson(AttemptJson):
     """A delivery that failed.
 
     ``told``: the first 100 of the ``told_total`` entries that it told of, without those
-    that were deleted or hidden since. ``request`` is rendered and signed again;
-    ``is_same`` says whether it is byte for byte what was sent. If it is null,
-    ``request_missing`` says why.
+    that were deleted or hidden since; null: not known. ``request`` is rendered and
+    signed again; ``is_same`` says whether it is byte for byte what was sent. If it is
+    null, ``request_missing`` says why.
     """
 
     subscription: int
     topic: str
     callback: str
     told: list[ToldEntryJson]
-    told_total: int
+    told_total: int | None
     request: CallbackRequestJson | None
     request_missing: str
 

@@ -21,6 +21,7 @@ from hub.services.delivery_reports import (
     ToldEntries,
     ToldEntry,
 )
+from protocols.model import Status
 from protocols.operational_events import EventType, event_topic
 from storage.contract import LogStore, Storage
 from storage.errors import NotFound
@@ -38,15 +39,26 @@ from storage.records import (
     OperationalEvent,
     Position,
     RecordKind,
+    RecordWrite,
     SourceFeed,
     StoredEntry,
     Subscription,
+    Updates,
 )
 from tests.support.chosen_engine import open_chosen
 from tests.support.clock import ManualClock
 from tests.support.documents import an_entry
 from tests.support.failures import failed
-from tests.support.storage_scene import START, Scene, all_of, at, fetch, record
+from tests.support.storage_scene import (
+    START,
+    Scene,
+    all_of,
+    at,
+    fetch,
+    record,
+    stored_at,
+    written,
+)
 
 ALICE = AccountId(7)
 HUB_URL = "https://hub.example/hub"
@@ -337,3 +349,54 @@ async def test_an_event_is_told_by_its_type(scene: Scene) -> None:
     assert in_full == ToldEntries(
         entries=(ToldEntry(id=None, title="hub.disk"),), total=1
     )
+
+
+@pytest.mark.parametrize(
+    ("updates", "sent"), [(Updates.FRESH, ["New"]), (Updates.ALL, ["Old", "New"])]
+)
+async def test_only_those_updates_are_told_of_that_the_subscription_is_sent(
+    scene: Scene, updates: Updates, sent: list[str]
+) -> None:
+    storage = scene.storage
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR, updates=updates)
+    updated = RecordWrite(
+        kind=RecordKind.UPDATED,
+        status=Status(code=200),
+        entries=(("Old", False), ("New", True)),
+    )
+    commit = fetch(feed, **written("Old", "New"), records=(updated,))
+    (position,) = await stored_at(storage.log.commit(commit))
+    await scene.deliver(at(1))
+    dead_letter = DeadLetter(
+        id=5,
+        subscription_id=subscription.id,
+        topic=feed.url,
+        callback=subscription.callback,
+        first=position,
+        last=position,
+        reason="answered 500",
+        at=START,
+    )
+    reports = DeliveryReportService(storage, HUB_URL, Metrics(), ManualClock(START))
+
+    assert await told(storage, subscription) == [(sent[0], len(sent))]
+    named = await reports.told_of(subscription.id, position)
+    assert ([each.title for each in named.entries], named.total) == (sent, len(sent))
+    lost = LostEntries(entries=len(sent), titles=(sent[0],), has_more=False)
+    assert await reports.lost_entries([dead_letter]) == {5: lost}
+
+
+@pytest.mark.parametrize(
+    ("position", "total"), [(1, 0), (2, None)], ids=["without entries", "trimmed"]
+)
+async def test_that_a_record_has_no_entries_is_not_the_same_as_not_to_know(
+    scene: Scene, position: int, total: int | None
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
+    await scene.publish(feed, kind=RecordKind.ERROR)
+    clock = ManualClock(START)
+    reports = DeliveryReportService(scene.storage, HUB_URL, Metrics(), clock)
+    found = await reports.told_of(subscription.id, Position(position))
+    assert found == ToldEntries(total=total)

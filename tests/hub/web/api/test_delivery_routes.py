@@ -131,7 +131,7 @@ async def test_one_is_shown_with_its_answer_as_text(
         "body": "\ufffd not now",
         "is_excerpt": True,
     }
-    assert (shown["told"], shown["told_total"]) == ([], 0)
+    assert (shown["told"], shown["told_total"]) == ([], None)
     assert shown["request"] is None
     assert shown["request_missing"]
     withheld = (await client.get(f"{FAILED}/{ids['404']}")).json()
