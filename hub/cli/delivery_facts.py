@@ -76,7 +76,7 @@ def print_report(report: Document) -> None:
             ("topic", report["topic"]),
             ("callback", report["callback"]),
             ("record", report["position"]),
-            *(("told of", told_entry(each)) for each in report["told"]),
+            *told_facts(report),
         ]
     )
     say()
@@ -94,7 +94,22 @@ def print_report(report: Document) -> None:
     _print_request(request)
 
 
-def told_entry(entry: Document) -> str:
+def told_facts(found: Document) -> list[tuple[str, str]]:
+    """Name what a record told of, a fact for each entry; then say what is missing."""
+    told, total = found["told"], found["told_total"]
+    facts = [("told of", _told_entry(each)) for each in told]
+    if total is None:
+        unknown = "not known: the log no longer has it, or it may not be read any more"
+        return [("told of", unknown)]
+    if not total:
+        return [("told of", "no entry that its callback is sent")]
+    if total > len(told):
+        more = f"{total - len(told)}{' more' if told else ''}"
+        facts.append(("told of", f"{more} not shown, deleted or hidden since"))
+    return facts
+
+
+def _told_entry(entry: Document) -> str:
     """Name an entry that a request told of: ``News (entry 34)``."""
     number = "" if entry["id"] is None else f" (entry {entry['id']})"
     return f"{entry['title']}{number}"

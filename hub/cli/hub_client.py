@@ -95,7 +95,14 @@ class Hub:
     def each(
         self, path: str, name: str, *, by: str = "after", **query: object
     ) -> Iterator[Document]:
-        """Yield all items of a paged list, which each page has under ``name``.
+        """Yield all items of a paged list, which each page has under ``name``."""
+        for page in self.pages(path, by=by, **query):
+            yield from page[name]
+
+    def pages(
+        self, path: str, *, by: str = "after", **query: object
+    ) -> Iterator[Document]:
+        """Yield all pages of a list, and at least one.
 
         The next page is asked for by the page's ``cursor`` if it has one, or else by
         its ``next``, which is sent as the parameter ``by``.
@@ -103,7 +110,7 @@ class Hub:
         place: Document = {}
         while True:
             page = self.get(path, limit=PAGE, **place, **query)
-            yield from page[name]
+            yield page
             following: Document = {}
             if page.get("cursor") is not None:
                 following = {"cursor": page["cursor"]}

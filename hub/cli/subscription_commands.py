@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import BinaryIO
 
 import click
@@ -19,7 +19,7 @@ from hub.cli.delivery_facts import (
     lost_entries_of,
     print_attempts,
     print_trial,
-    told_entry,
+    told_facts,
 )
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
@@ -250,10 +250,10 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
 @click.option(
     "--record",
     type=click.IntRange(1),
-    help="Only those that told of this record, and all of its entries.",
+    help="Only those whose last record is this one; names its entries, too.",
 )
 @limit_option
-@json_option("Print one JSON array.")
+@json_option("Print one JSON array; with --record an object that has `told`, too.")
 @speaks_to_hub
 def attempts(
     hub: Hub,
@@ -268,18 +268,19 @@ def attempts(
     """List the requests to a callback, newest first, and what each told of."""
     path = f"/api/subscriptions/{subscription}/attempts"
     given = {"outcome": outcome, "since": since, "until": until, "record": record}
-    every = hub.each(path, "attempts", by="before", **given)
+    pages = hub.pages(path, by="before", **given)
+    page = next(pages)
+    every = chain.from_iterable(each["attempts"] for each in chain([page], pages))
     found = list(islice(every, limit))
+    told = {name: page.get(name) for name in ("told", "told_total")}
     if as_json:
-        say_json(found)
+        say_json(found if record is None else {"attempts": found, **told})
         return
     if record is not None:
-        told = hub.get(path, record=record, limit=1)["told"]
-        print_facts([("told of", told_entry(each)) for each in told])
+        print_facts(told_facts(told))
     if not found:
         say("no attempts")
-        kept_from = hub.get(path, limit=1)["kept_from"]
-        if kept_from:
+        if kept_from := page["kept_from"]:
             say(f"no failures or catch-ups from before {moment(kept_from)} are kept")
         return
     rows = [

@@ -85,12 +85,13 @@ def test_a_failure_is_shown_in_full(fanfare: Fanfare, api: FakeApi) -> None:
     }
     told = [{"id": 34, "title": "News"}, {"id": None, "title": "feed.failing"}]
     document = failed_delivery(
-        failed_at="answered", answer=answer, request=request, told=told
+        failed_at="answered", answer=answer, request=request, told=told, told_total=3
     )
     api.answers["GET /api/deliveries/failed/12"] = (200, document)
     lines = fanfare("deliveries", "show", "12").stdout
     assert "complete answer, but not a 2xx" in lines
     assert "told of       News (entry 34)\ntold of       feed.failing\n" in lines
+    assert "told of       1 more not shown, deleted or hidden since\n" in lines
     assert "    retry-after: 60\n\n    not\n    now\n    […]" in lines
     assert "the request, as it was sent (2 bytes):\n    POST https://you" in lines
     assert "    webhook-id: epoch-9-4\n\n    {}\n" in lines

@@ -150,17 +150,49 @@ def test_attempts_are_listed_with_what_each_told_of(
     assert "9       204     20  News\n" in lines
     assert "News and 2 more" in lines
     assert "7       -       20  lost" in lines
-    told = [{"id": 34, "title": "News"}]
-    api.answers[path] = (200, {"attempts": found, "next": None, "told": told})
-    lines = fanfare("subs", "attempts", "4", "--record", "9").stdout
-    assert lines.startswith("told of  News (entry 34)\n")
-    assert any("record=9" in asked for asked, _ in api.requests)
     none = {"attempts": [], "next": None, "kept_from": None}
     api.answers[path] = (200, none)
     assert fanfare("subs", "attempts", "4", "--failed").stdout == "no attempts\n"
     api.answers[path] = (200, {**none, "kept_from": "2026-01-01T12:00:00Z"})
     said = fanfare("subs", "attempts", "4", "--until", "2026-01-01").stdout
     assert "no failures or catch-ups from before 2026-01-01 12:00:00Z" in said
+
+
+NEWS = {"id": 34, "title": "News"}
+
+
+@pytest.mark.parametrize(
+    ("told", "total", "said"),
+    [
+        ([NEWS], 1, ["News (entry 34)"]),
+        ([NEWS], 3, ["News (entry 34)", "2 more not shown, deleted or hidden since"]),
+        ([], 3, ["3 not shown, deleted or hidden since"]),
+        ([], 0, ["no entry that its callback is sent"]),
+        (
+            [],
+            None,
+            ["not known: the log no longer has it, or it may not be read any more"],
+        ),
+    ],
+)
+def test_the_entries_of_a_record_are_named_with_its_requests(
+    fanfare: Fanfare,
+    api: FakeApi,
+    told: list[dict[str, object]],
+    total: int | None,
+    said: list[str],
+) -> None:
+    named = {"told": told, "told_total": total}
+    page = {"attempts": [], "next": None, "kept_from": None, **named}
+    api.answers["GET /api/subscriptions/4/attempts"] = (200, page)
+    lines = fanfare("subs", "attempts", "4", "--record", "9").stdout.splitlines()
+    assert lines == [*(f"told of  {each}" for each in said), "no attempts"]
+    [(asked, _)] = api.requests
+    assert "record=9" in asked
+    shown = json.loads(
+        fanfare("subs", "attempts", "4", "--record", "9", "--json").stdout
+    )
+    assert shown == {"attempts": [], **named}
 
 
 @pytest.mark.parametrize(
