@@ -158,7 +158,8 @@ def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
     if facts.gap is None or facts.gap.until is None:
         return _advice(facts)
     again = f"fanfare subs replay {facts.subscription.id} --record {facts.gap.first}"
-    return (*_advice(facts), f"send what it did not get: {again}")
+    what = "everything from the first of them on, also what it got since"
+    return (*_advice(facts), f"send {what}: {again}")
 
 
 def _advice(facts: SubscriptionFacts) -> tuple[str, ...]:

@@ -171,7 +171,10 @@ PAUSE = "send nothing for now: fanfare subs pause 1"
         (facts(OK), ()),
         (
             facts(OK, gap=GAP),
-            ("send what it did not get: fanfare subs replay 1 --record 7",),
+            (
+                "send everything from the first of them on, also what it got since:"
+                " fanfare subs replay 1 --record 7",
+            ),
         ),
         (facts(SLOW, a_retry()), ()),
         (facts(PAUSED), ("resume it: fanfare subs resume 1",)),

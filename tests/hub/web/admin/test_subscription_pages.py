@@ -236,11 +236,13 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     assert found is not None
     assert (found.state, found.secret) == (SubscriptionState.ACTIVE, "hers")
     assert "; 1 record that came from" in text_of(after)
-    assert read(after).xpath("//a[. = 'Send them again']/@href") == ["#again"]
+    offer = "//a[. = 'Send everything from the first of them on']/@href"
+    assert read(after).xpath(offer) == ["#again"]
+    assert "What came since, and it got, is sent once more with them." in text_of(after)
     [first] = read(after).xpath("//details[@open]//input[@name='record']/@value")
     _, sent = await press(browser, path, f"{path}/replay", record=first)
     assert "is sent once more, in order" in text_of(sent)
-    assert read(sent).xpath("//a[. = 'Send them again']") == []
+    assert read(sent).xpath(offer) == []
 
 
 @pytest.mark.parametrize(
