@@ -18,11 +18,12 @@ from enum import StrEnum
 from typing import Final, Protocol, Self, TypeVar
 
 from hub.core.status.subscription_explanation import (
+    NewBeginning,
     SubscriptionFacts,
     SubscriptionGap,
     advise_on,
     explain_delivery,
-    why_not_again,
+    new_beginning,
 )
 from hub.delivery.digests import DAY
 from hub.publishing.local_topics import LocalTopics
@@ -177,7 +178,7 @@ class SubscriptionReport:
 
     ``explanation`` says in words what the hub does about it, and ``advice`` what
     somebody may do. At most `SHOWN_LAG` records of the ``lag`` are counted. ``gap``:
-    what it did not get.
+    what it did not get. ``new_beginning``: None unless it has ended.
     """
 
     subscription: Subscription
@@ -189,6 +190,7 @@ class SubscriptionReport:
     retrying: RetryingSubscription | None
     dead_letters: tuple[DeadLetter, ...]
     gap: SubscriptionGap | None = None
+    new_beginning: NewBeginning | None = None
 
 
 ReplayStart = datetime | Position
@@ -308,13 +310,10 @@ class SubscriptionService:
         `add` raises.
         """
         found = await self._existing(subscription_id, account)
-        if found.state not in (SubscriptionState.ENDING, SubscriptionState.ENDED):
+        if not _is_over(found):
             raise Conflict(f"subscription {found.id} has not ended")
-        reason = why_not_again(found)
-        if types_of_topic(found.topic):
-            reason = "it is of events, to which callbacks are subscribed elsewhere"
-        if reason:
-            raise Conflict(reason)
+        if refusal := new_beginning(found).refusal:
+            raise Conflict(refusal)
         end = await self._storage.log.end()
         made = await self.add(
             SubscriptionRequest(
@@ -457,6 +456,7 @@ class SubscriptionService:
             retrying=facts.retrying,
             dead_letters=tuple(dead_letters),
             gap=facts.gap,
+            new_beginning=new_beginning(found) if _is_over(found) else None,
         )
 
     async def replay(
@@ -784,6 +784,10 @@ class SuperfeedrService:
         if not reply.is_confirmed:
             reason = "" if reply.last.status else reply.last.reason
             raise NotConfirmed(request.callback, reason)
+
+
+def _is_over(subscription: Subscription) -> bool:
+    return subscription.state in (SubscriptionState.ENDING, SubscriptionState.ENDED)
 
 
 def _has_ended(subscription_id: SubscriptionId) -> Conflict:

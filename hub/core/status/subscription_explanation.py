@@ -87,12 +87,30 @@ def _second(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}Z"
 
 
-def why_not_again(subscription: Subscription) -> str:
-    """Why nobody but its subscriber can have a subscription that has ended begin anew;
-    "" if its account and the operator can."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBeginning:
+    """How a subscription that has ended begins anew: by which ``command`` of its
+    account or the operator, "" if only its subscriber can ask for it. ``refusal``: why
+    it is not done in one step, "" if it is."""
+
+    command: str = ""
+    refusal: str = ""
+
+
+def new_beginning(subscription: Subscription) -> NewBeginning:
     if subscription.account == ANONYMOUS:
-        return "it was made without an account, so its subscriber has to ask for it"
-    return ""
+        return NewBeginning(
+            refusal="it was made without an account, so its subscriber has to ask for"
+            " it"
+        )
+    if types := types_of_topic(subscription.topic):
+        named = shlex.quote(",".join(types))
+        callback = shlex.quote(subscription.callback)
+        return NewBeginning(
+            command=f"fanfare events subscribe {callback} --types {named}",
+            refusal="it is of events, to which callbacks are subscribed elsewhere",
+        )
+    return NewBeginning(command=f"fanfare subs resubscribe {subscription.id}")
 
 
 def _slowness(facts: SubscriptionFacts) -> str:
@@ -168,20 +186,12 @@ def _advice(facts: SubscriptionFacts) -> tuple[str, ...]:
         case SubscriptionHealth.PAUSED:
             return (f"resume it: fanfare subs resume {number}",)
         case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
-            can = not why_not_again(facts.subscription)
-            return (f"subscribe again: {_again(facts.subscription)}",) if can else ()
+            command = new_beginning(facts.subscription).command
+            return (f"subscribe again: {command}",) if command else ()
         case SubscriptionHealth.FAILING:
             return tuple(_repairs(facts))
         case _:
             return ()
-
-
-def _again(subscription: Subscription) -> str:
-    if types := types_of_topic(subscription.topic):
-        named = shlex.quote(",".join(types))
-        callback = shlex.quote(subscription.callback)
-        return f"fanfare events subscribe {callback} --types {named}"
-    return f"fanfare subs resubscribe {subscription.id}"
 
 
 def _repairs(facts: SubscriptionFacts) -> Iterator[str]:

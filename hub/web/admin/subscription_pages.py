@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
-from hub.core.status.subscription_explanation import why_not_again
 from hub.housekeeping import ATTEMPTS_KEPT, ENDED_SUBSCRIPTIONS_KEPT
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
@@ -55,11 +54,9 @@ from hub.web.request_input import (
     query_number,
 )
 from protocols.http.request_stage import STAGE_WORDS
-from protocols.operational_events import types_of_topic
 from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
-    ENDED_SUBSCRIPTIONS,
     LISTED_SUBSCRIPTIONS,
     AttemptRange,
     AuditTarget,
@@ -259,9 +256,6 @@ class SubscriptionPages(OperatorPages):
             },
             days_kept=ENDED_SUBSCRIPTIONS_KEPT.days,
             requests_kept=ATTEMPTS_KEPT.days,
-            is_of_events=bool(types_of_topic(report.subscription.topic)),
-            is_over=report.condition.health in ENDED_SUBSCRIPTIONS,
-            why_not_again=why_not_again(report.subscription),
             is_active=report.subscription.state is SubscriptionState.ACTIVE,
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),

@@ -11,10 +11,12 @@ from hub.core.status.subscription_explanation import (
     SubscriptionGap,
     advise_on,
     explain_delivery,
+    new_beginning,
 )
 from protocols.operational_events import event_topic
 from storage.records import (
     ANONYMOUS,
+    AccountId,
     DeadLetter,
     DeliveryLag,
     Position,
@@ -210,3 +212,33 @@ def test_commands_that_help_are_named(
     known: SubscriptionFacts, advice: tuple[str, ...]
 ) -> None:
     assert advise_on(known) == advice
+
+
+ACCOUNT = AccountId(7)
+OF_EVENTS = event_topic(("hub.*",))
+
+
+@pytest.mark.parametrize(
+    ("of_subscription", "command", "refusal"),
+    [
+        ({"account": ACCOUNT}, "fanfare subs resubscribe 1", ""),
+        ({"account": ANONYMOUS}, "", "its subscriber has to ask for it"),
+        (
+            {"account": ACCOUNT, "topic": OF_EVENTS},
+            "fanfare events subscribe https://callback.example/1 --types 'hub.*'",
+            "it is of events, to which callbacks are subscribed elsewhere",
+        ),
+        (
+            {"account": ANONYMOUS, "topic": OF_EVENTS},
+            "",
+            "its subscriber has to ask for it",
+        ),
+    ],
+)
+def test_it_is_said_by_which_command_one_begins_anew_or_why_not(
+    of_subscription: dict[str, Any], command: str, refusal: str
+) -> None:
+    beginning = new_beginning(a_subscription(**of_subscription))
+    assert beginning.command == command
+    assert beginning.refusal.endswith(refusal)
+    assert bool(beginning.refusal) == bool(refusal)

@@ -251,7 +251,8 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
         ({"account": ANONYMOUS}, "it was made without an account"),
         (
             {"account": OPERATOR, "topic": event_topic(("hub.*",))},
-            "fanfare events subscribe",
+            "it is of events, to which callbacks are subscribed elsewhere:"
+            " fanfare events subscribe",
         ),
     ],
 )
