@@ -311,8 +311,7 @@ class FeedReportService:
         feed, since = report.feed, report.believed
         if since is None or not report.records:
             return ()
-        polls = await self._storage.feeds.polls(feed.id)
-        found = await self._pauses_since(feed, polls, since)
+        found = await self._pauses_since(feed, report.polls, since)
         committed = report.records[0].at
         return tuple(each for each in found if each.overlaps(since, committed))
 

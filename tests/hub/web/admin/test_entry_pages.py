@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -402,3 +403,28 @@ async def test_a_pause_of_the_feed_before_the_entry_was_seen_is_named(
         assert paused[2] == "2 min"
         assert "by operator, by pages, until" in paused[3]
         assert "so the entry could not be seen before" in paused[3]
+
+
+async def test_a_pause_before_an_entry_ends_by_the_polls_that_its_report_has(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add_feed(browser)
+    token = await browser.form_token()
+    for change in ("pause", "resume"):
+        hub.clock.advance(240)
+        await browser.send(f"/admin/feeds/{feed_id}/{change}", form_token=token)
+    polled = hub.clock.now() - timedelta(seconds=9)
+    hub.clock.advance(60)
+    path = await commit(hub, feed_id)
+    report = await hub.services.entry_reports.get(EntryId(int(path.split("/")[-1])))
+    poll = Poll(
+        at=polled,
+        reason=PollReason.PLANNED,
+        outcome=PollOutcome.UNCHANGED,
+        code=304,
+        milliseconds=9,
+    )
+    found = await hub.services.feed_reports.pauses_before(
+        dataclasses.replace(report, polls=(poll,))
+    )
+    assert [each.resumed_at for each in found] == [polled]
