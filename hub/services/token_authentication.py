@@ -29,6 +29,7 @@ from storage.records import (
     AccountId,
     NewToken,
     StoredToken,
+    TokenFilter,
     TokenId,
     TokenScope,
 )
@@ -106,6 +107,15 @@ class CreatedToken:
     secret: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPage:
+    """A page of tokens, by id. ``next``: the ``after`` of the following page, None
+    after the last."""
+
+    tokens: tuple[StoredToken, ...]
+    next: TokenId | None
+
+
 class TokenService:
     def __init__(self, tokens: TokenStore, clock: Clock) -> None:
         self._tokens = tokens
@@ -145,6 +155,15 @@ class TokenService:
     async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
         """The names of those accounts that exist."""
         return await self._tokens.names(accounts)
+
+    async def page(
+        self, wanted: TokenFilter, *, after: TokenId, limit: int
+    ) -> TokenPage:
+        """The tokens that a filter finds, revoked ones included."""
+        found = await self._tokens.page(after=after, limit=limit, wanted=wanted)
+        return TokenPage(
+            tokens=tuple(found), next=found[-1].id if len(found) == limit else None
+        )
 
     async def revoke(self, token_id: TokenId) -> StoredToken:
         """End a token for good. Raises `NotFound`."""

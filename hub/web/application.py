@@ -224,9 +224,7 @@ def create_application(
         ).routes(),
         *PlaygroundRoutes(services.playground).routes(),
         *AccountRoutes(services.account_reports).routes(),
-        *TokenRoutes(
-            services.tokens, services.storage.tokens, services.sessions
-        ).routes(),
+        *TokenRoutes(services.tokens, services.sessions).routes(),
         *OperatorRoutes(
             services.operations, services.collections, services.settings
         ).routes(),
@@ -313,12 +311,11 @@ def create_application(
             services.clock,
         ).routes(),
         *AccountPages(
-            access, services.account_reports, services.storage.tokens, services.clock
+            access, services.account_reports, services.tokens, services.clock
         ).routes(),
         *TokenPages(
             access,
             services.tokens,
-            services.storage.tokens,
             services.websub.policy,
             services.clock,
         ).routes(),

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services import AccountReportService
+from hub.services import AccountReportService, TokenService
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -18,7 +18,6 @@ from hub.web.admin.page_access import (
 from hub.web.admin.token_pages import SCOPES_IN_WORDS
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
-from storage.contract import TokenStore
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
@@ -37,7 +36,7 @@ class AccountPages(OperatorPages):
         self,
         access: PageAccess,
         reports: AccountReportService,
-        tokens: TokenStore,
+        tokens: TokenService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
@@ -87,7 +86,7 @@ class AccountPages(OperatorPages):
         found = await self._reports.find(request.path_params["name"])
         account = found.summary.account
         tokens = await self._tokens.page(
-            after=TokenId(0), limit=SHOWN_TOKENS, wanted=TokenFilter(account=account.id)
+            TokenFilter(account=account.id), after=TokenId(0), limit=SHOWN_TOKENS
         )
         return render_page(
             "operator_account.html",
@@ -96,8 +95,8 @@ class AccountPages(OperatorPages):
             now=self._clock.now(),
             found=found,
             account=account,
-            tokens=tokens,
-            has_more=len(tokens) == SHOWN_TOKENS,
+            tokens=tokens.tokens,
+            has_more=tokens.next is not None,
             scopes=SCOPES_IN_WORDS,
             states=tuple(SubscriptionHealth),
             is_open_hub=account.id == ANONYMOUS,

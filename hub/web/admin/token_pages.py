@@ -10,7 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.token_authentication import CreatedToken, CreateToken, TokenService
+from hub.services.token_authentication import (
+    CreatedToken,
+    CreateToken,
+    TokenPage,
+    TokenService,
+)
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -25,8 +30,7 @@ from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
 from hub.websub.topic_admission import OpenHub
 from protocols.protocol_errors import InvalidValue
-from storage.contract import TokenStore
-from storage.records import AuditTarget, StoredToken, TokenId, TokenScope
+from storage.records import AuditTarget, TokenId, TokenScope
 
 ROWS: Final = 50
 """Tokens on a page."""
@@ -45,14 +49,12 @@ class TokenPages(OperatorPages):
         self,
         access: PageAccess,
         tokens: TokenService,
-        stored: TokenStore,
         open_hub: OpenHub,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._open_hub = open_hub
         self._tokens = tokens
-        self._stored = stored
         self._clock = clock
 
     @Operation(
@@ -104,15 +106,15 @@ class TokenPages(OperatorPages):
         await self._tokens.revoke(TokenId(path_id(request, "token")))
         return redirect("/admin/tokens?done=revoked")
 
-    async def _found(self, asked: Request, after: TokenId) -> list[StoredToken]:
+    async def _found(self, asked: Request, after: TokenId) -> TokenPage:
         """The tokens of a page; none if the account asked for does not exist."""
         try:
             wanted = await query_tokens(asked, self._tokens)
         except InvalidValue as error:
             if error.field != "account":
                 raise
-            return []
-        return await self._stored.page(after=after, limit=ROWS, wanted=wanted)
+            return TokenPage(tokens=(), next=None)
+        return await self._tokens.page(wanted, after=after, limit=ROWS)
 
     async def _page(
         self,
@@ -130,8 +132,8 @@ class TokenPages(OperatorPages):
             section="Accounts",
             viewer=viewer_of(request),
             now=self._clock.now(),
-            rows=found,
-            next=str(found[-1].id) if len(found) == ROWS else None,
+            rows=found.tokens,
+            next=found.next,
             is_first=not after,
             query={
                 name: value

@@ -19,7 +19,6 @@ from hub.web.json_output import (
     Time,
     former_name,
     json_response,
-    next_after,
 )
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
@@ -30,7 +29,6 @@ from hub.web.request_input import (
     read_body,
 )
 from protocols.protocol_errors import InvalidValue
-from storage.contract import TokenStore
 from storage.records import AuditTarget, StoredToken, TokenFilter, TokenId, TokenScope
 
 
@@ -115,12 +113,9 @@ class LoginLinkJson(JsonObject):
 class TokenRoutes(Routes):
     tag = "tokens"
 
-    def __init__(
-        self, tokens: TokenService, stored: TokenStore, sessions: SessionService
-    ) -> None:
+    def __init__(self, tokens: TokenService, sessions: SessionService) -> None:
         self._tokens = tokens
         self._sessions = sessions
-        self._stored = stored
 
     @ApiOperation(
         method="GET",
@@ -137,15 +132,9 @@ class TokenRoutes(Routes):
     async def page(self, request: Request) -> Response:
         after, limit = query_page(request)
         wanted = await query_tokens(request, self._tokens)
-        found = await self._stored.page(
-            after=TokenId(after), limit=limit, wanted=wanted
-        )
-        return json_response(
-            TokensJson(
-                tokens=[TokenJson.of_token(each) for each in found],
-                next=next_after([each.id for each in found], limit),
-            )
-        )
+        found = await self._tokens.page(wanted, after=TokenId(after), limit=limit)
+        tokens = [TokenJson.of_token(each) for each in found.tokens]
+        return json_response(TokensJson(tokens=tokens, next=found.next))
 
     @ApiOperation(
         method="POST",

@@ -14,11 +14,19 @@ from hub.services.token_authentication import (
     CreatedToken,
     CreateToken,
     Principal,
+    TokenPage,
     TokenService,
 )
 from protocols.protocol_errors import InvalidValue
 from storage.errors import NotFound
-from storage.records import OPERATOR, Account, AccountId, TokenId, TokenScope
+from storage.records import (
+    OPERATOR,
+    Account,
+    AccountId,
+    TokenFilter,
+    TokenId,
+    TokenScope,
+)
 from tests.support.services import Hub, open_hub
 
 
@@ -205,3 +213,32 @@ async def test_a_bad_request_names_what_is_wrong(
     with pytest.raises(InvalidValue) as caught:
         await tokens.create(request_)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("after", "limit", "labels", "is_last"),
+    [(0, 2, ["a", "b"], False), (2, 2, ["c"], True), (0, 3, ["a", "b", "c"], False)],
+)
+async def test_a_page_of_tokens_says_where_the_next_one_begins(
+    tokens: TokenService, after: int, limit: int, labels: list[str], is_last: bool
+) -> None:
+    for label in "abc":
+        await tokens.create(
+            CreateToken(
+                account="alice", scopes=frozenset({TokenScope.LIST}), label=label
+            )
+        )
+    page = await tokens.page(TokenFilter(), after=TokenId(after), limit=limit)
+
+    assert [each.label for each in page.tokens] == labels
+    assert page.next == (None if is_last else page.tokens[-1].id)
+
+
+async def test_a_page_of_tokens_has_those_of_the_account_that_is_asked_for(
+    tokens: TokenService,
+) -> None:
+    made = [await create(tokens, TokenScope.LIST, account=each) for each in "ab"]
+    wanted = TokenFilter(account=made[1].token.account.id)
+
+    page = await tokens.page(wanted, after=TokenId(0), limit=10)
+    assert page == TokenPage(tokens=(made[1].token,), next=None)
