@@ -98,6 +98,7 @@ from hub.services import (
     PublicService,
     PublishingService,
     PushCallbackService,
+    PushHubReportService,
     ReaderService,
     RedeliveryService,
     RetrievalService,
@@ -563,7 +564,7 @@ async def build_hub(
         tracks=tracks,
         retrieval=retrieval,
         search=search,
-        used_hubs=used_hubs,
+        push_hub_reports=PushHubReportService(storage.pushes, used_hubs),
         upstream=PushCallbackService(
             storage,
             received_pushes,

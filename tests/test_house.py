@@ -26,6 +26,7 @@ SHORT = 80
 """Lines. A shorter module that one other imports is part of that one."""
 APART = {
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
+    "hub/web/admin/push_hub_pages.py": "a page of its own",
     "hub/web/admin/setting_pages.py": "a page of its own",
     "hub/delivery/event_publisher.py": "a background task of its own",
     "hub/web/admin/attempt_sparkline.py": "pure, and the page is not",

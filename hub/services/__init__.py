@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.core.push.used_hubs import UsedHubs
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.publishing.output_readers import OutputReaders
 from hub.runtime.clock import Clock
@@ -46,6 +45,7 @@ from hub.services.playground import PlaygroundService
 from hub.services.public_pages import PublicService
 from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
+from hub.services.push_hub_reports import PushHubReportService
 from hub.services.reader_pages import ReaderService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
@@ -83,6 +83,7 @@ __all__ = [
     "PublicService",
     "PublishingService",
     "PushCallbackService",
+    "PushHubReportService",
     "ReaderService",
     "RedeliveryService",
     "RetrievalService",
@@ -146,6 +147,6 @@ class Services:
     output_readers: OutputReaders
     hints: HintService
     upstream: PushCallbackService
-    used_hubs: UsedHubs
+    push_hub_reports: PushHubReportService
     analytics: Analytics
     settings: tuple[SettingReport, ...]

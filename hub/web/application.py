@@ -197,8 +197,8 @@ def create_application(
             services.feed_reports,
             services.feed_exports,
             services.storage,
+            services.push_hub_reports,
             services.clock,
-            services.used_hubs,
         ).routes(),
         *FeedDocumentRoutes(services.feed_documents).routes(),
         *FeedListRoutes(services.lists, services.list_watches).routes(),
@@ -331,9 +331,7 @@ def create_application(
             access, services.search, services.public.public_url, services.clock
         ).routes(),
         *PlaygroundPages(access, services.playground, services.clock).routes(),
-        *PushHubPages(
-            access, services.storage.pushes, services.clock, services.used_hubs
-        ).routes(),
+        *PushHubPages(access, services.push_hub_reports, services.clock).routes(),
         *OutputPages(
             access, services.outputs, services.collections, services.clock
         ).routes(),

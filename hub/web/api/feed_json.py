@@ -16,6 +16,7 @@ from hub.services.feed_reports import (
     PollHistory,
 )
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
+from hub.services.push_hub_reports import PushHubReport
 from hub.sites.feed_finder import LookupResult
 from hub.web.api.selection_input import cursor_of, id_of
 from hub.web.json_output import (
@@ -37,8 +38,6 @@ from storage.records import (
     Poll,
     PollOutcome,
     PollReason,
-    PushCount,
-    PushHub,
     PushWay,
     StoredFeed,
     Validators,
@@ -536,10 +535,9 @@ class PushHubJson(JsonObject):
     counts: PushCountsJson
 
     @classmethod
-    def of_hub(cls, hub: PushHub, *, is_used: bool) -> Self:
-        counts = dict(hub.counts)
-        every = {each.value: counts.get(each, 0) for each in PushCount}
-        return cls(hub=hub.hub, used=is_used, counts=PushCountsJson(**every))
+    def of_report(cls, report: PushHubReport) -> Self:
+        counts = PushCountsJson(**report.counts)
+        return cls(hub=report.hub, used=report.is_used, counts=counts)
 
 
 class PushHubsJson(JsonObject):

@@ -11,11 +11,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.core.push.used_hubs import UsedHubs
 from hub.core.status.findings import FindingKind
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from hub.services import FeedReportService, FeedService
+from hub.services import FeedReportService, FeedService, PushHubReportService
 from hub.services.feed_exports import FeedExportService
 from hub.services.feed_requests import (
     LONGEST_WAIT,
@@ -169,10 +168,10 @@ class FeedRoutes(Routes):
         reports: FeedReportService,
         exports: FeedExportService,
         storage: Storage,
+        push_hubs: PushHubReportService,
         clock: Clock,
-        used_hubs: UsedHubs,
     ) -> None:
-        self._used_hubs = used_hubs
+        self._push_hubs = push_hubs
         self._storage = storage
         self._clock = clock
         self._feeds = feeds
@@ -352,14 +351,10 @@ class FeedRoutes(Routes):
     )
     async def hubs(self, request: Request) -> Response:
         limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
-        hubs = await self._storage.pushes.hubs(limit)
+        found = await self._push_hubs.most_subscribed(limit)
+        shown = (*filter(None, [found.sums]), *found.hubs)
         return json_response(
-            PushHubsJson(
-                hubs=[
-                    PushHubJson.of_hub(each, is_used=self._used_hubs.include(each.hub))
-                    for each in hubs
-                ]
-            )
+            PushHubsJson(hubs=[PushHubJson.of_report(each) for each in shown])
         )
 
     @ApiOperation(
