@@ -485,6 +485,7 @@ async def build_hub(
     plans = PlanService(
         storage.plans,
         storage.log,
+        storage.subscription_selections,
         {
             PlanKind.FEEDS: FeedTargets(storage.feed_selections, feeds),
             PlanKind.SUBSCRIPTIONS: SubscriptionTargets(

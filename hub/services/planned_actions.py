@@ -22,7 +22,7 @@ from hub.services.feed_requests import LONGEST_CATEGORY, check_name
 from hub.services.plan_targets import PlanTarget, PlanTargets
 from hub.services.service_errors import Conflict, ServiceError, TooManyWaiting
 from protocols.protocol_errors import InvalidValue
-from storage.contract import BulkPlanStore, LogStore
+from storage.contract import BulkPlanStore, LogStore, SubscriptionSelectionStore
 from storage.errors import NotFound, StorageError, SubscriptionPaused
 from storage.records import (
     KIND_OF_FILTER,
@@ -37,8 +37,10 @@ from storage.records import (
     PlannedItem,
     PlanProgress,
     PlanState,
+    SubscriptionCondition,
     SubscriptionFilter,
     SubscriptionHealth,
+    SubscriptionId,
     UndeliveredFilter,
 )
 
@@ -83,17 +85,28 @@ class UndeliveredCount:
         return self.count > 0 or not self.is_least
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPage:
+    """A page of plans, by id. ``next``: the ``after`` of the following page, None after
+    the last."""
+
+    plans: tuple[BulkPlan, ...]
+    next: PlanId | None
+
+
 class PlanService:
     def __init__(
         self,
         plans: BulkPlanStore,
         log_store: LogStore,
+        subscriptions: SubscriptionSelectionStore,
         targets: Mapping[PlanKind, PlanTargets],
         clock: Clock,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._plans = plans
         self._log = log_store
+        self._subscriptions = subscriptions
         self._targets = targets
         self._clock = clock
         self._retry_seconds = retry_seconds
@@ -157,12 +170,37 @@ class PlanService:
                 return tuple(found[:SHOWN])
 
     async def get(self, plan_id: PlanId, account: AccountId | None = None) -> BulkPlan:
-        """A plan. Raises `NotFound`, also if it belongs to another account than the
-        given one."""
+        """A plan. Raises `NotFound`, also if the given account may not see it."""
         plan = await self._plans.get(plan_id)
-        if plan is None or account not in (None, plan.account.id):
+        if plan is None or not _may_see(account, plan):
             raise NotFound("plan", plan_id)
         return plan
+
+    async def page(
+        self, *, after: PlanId, limit: int, account: AccountId | None = None
+    ) -> PlanPage:
+        """Plans of all accounts; with an account those that it may see."""
+        found = await self._plans.page(after=after, limit=limit, account=account)
+        return PlanPage(
+            plans=tuple(each for each in found if _may_see(account, each)),
+            next=found[-1].id if len(found) == limit else None,
+        )
+
+    async def latest(self, limit: int) -> list[BulkPlan]:
+        """The plans that were made last, by whomever, the newest first."""
+        return await self._plans.latest(limit)
+
+    async def conditions_now(
+        self, plan: BulkPlan
+    ) -> dict[SubscriptionId, SubscriptionCondition]:
+        """How the subscriptions are of what was sent again and is shown; empty if
+        nothing was."""
+        if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
+            return {}
+        shown = (*plan.sample, *plan.progress.failures)
+        ids = sorted({each.subscription for each in shown if each.subscription})
+        found = await self._subscriptions.conditions(ids)
+        return {each.id: each for each in found}
 
     async def undelivered(self, plan: BulkPlan) -> UndeliveredCount | None:
         """What callbacks have not accepted by now of what the filter of a plan finds;
@@ -263,6 +301,20 @@ class PlanService:
         await self._plans.advance(plan.id, after, ended=ended)
         if ended is not None:
             _tell("plan_done", replace(plan, progress=after))
+
+
+def _may_see(account: AccountId | None, plan: BulkPlan) -> bool:
+    """Whether an account may see a plan; None: whoever may see all.
+
+    An administrator's plan is for things of all accounts, so a token of the same
+    account sees only plans for the account's own subscriptions.
+    """
+    if account is None:
+        return True
+    wanted, is_own = plan.wanted, plan.account.id == account
+    return (
+        is_own and isinstance(wanted, SubscriptionFilter) and wanted.account == account
+    )
 
 
 _REFUSALS: Final[Mapping[PlanState, str]] = {

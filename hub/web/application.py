@@ -219,9 +219,7 @@ def create_application(
             services.undelivered,
             services.clock,
         ).routes(),
-        *PlanRoutes(
-            services.plans, services.storage.plans, services.tokens, services.clock
-        ).routes(),
+        *PlanRoutes(services.plans, services.tokens, services.clock).routes(),
         *PlaygroundRoutes(services.playground).routes(),
         *AccountRoutes(services.account_reports).routes(),
         *TokenRoutes(services.tokens, services.sessions).routes(),
@@ -305,8 +303,6 @@ def create_application(
         *PlanPages(
             access,
             services.plans,
-            services.storage.plans,
-            services.storage.subscription_selections,
             services.tokens,
             services.clock,
         ).routes(),

@@ -33,7 +33,6 @@ from hub.web.page_rendering import render_page
 from hub.web.problems import Problem
 from hub.web.request_input import LARGEST_ID, path_id, query_choice
 from protocols.protocol_errors import InvalidValue
-from storage.contract import BulkPlanStore, SubscriptionSelectionStore
 from storage.records import (
     KIND_OF_FILTER,
     AccountId,
@@ -43,8 +42,6 @@ from storage.records import (
     PlanFilter,
     PlanId,
     PlanKind,
-    SubscriptionCondition,
-    SubscriptionId,
     UndeliveredFilter,
     UndeliveredOutcome,
 )
@@ -70,15 +67,11 @@ class PlanPages(OperatorPages):
         self,
         access: PageAccess,
         plans: PlanService,
-        store: BulkPlanStore,
-        selections: SubscriptionSelectionStore,
         tokens: TokenService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._plans = plans
-        self._store = store
-        self._selections = selections
         self._tokens = tokens
         self._clock = clock
 
@@ -92,7 +85,7 @@ class PlanPages(OperatorPages):
     )
     async def page(self, request: Request) -> Response:
         now = self._clock.now()
-        plans = await self._store.latest(SHOWN)
+        plans = await self._plans.latest(SHOWN)
         return render_page(
             "plans.html",
             section="Plans",
@@ -177,7 +170,7 @@ class PlanPages(OperatorPages):
             is_final=plan.action in _FINAL,
             effect=_EFFECTS.get((plan.kind, plan.action), ""),
             undelivered=await self._plans.undelivered(plan),
-            conditions_now=await self._conditions_now(plan),
+            conditions_now=await self._plans.conditions_now(plan),
             lacking_list=_lacking_list(plan.wanted, conditions),
         )
 
@@ -215,18 +208,6 @@ class PlanPages(OperatorPages):
             for name, each in given.items()
             if each is not None
         ]
-
-    async def _conditions_now(
-        self, plan: BulkPlan
-    ) -> dict[SubscriptionId, SubscriptionCondition]:
-        """How the subscriptions are of what was sent again and is shown; empty if
-        nothing was."""
-        if plan.action is not PlanAction.RETRY or plan.confirmed_at is None:
-            return {}
-        shown = (*plan.sample, *plan.progress.failures)
-        ids = sorted({each.subscription for each in shown if each.subscription})
-        found = await self._selections.conditions(ids)
-        return {each.id: each for each in found}
 
     async def _plan(self, request: Request) -> BulkPlan:
         return await self._plans.get(PlanId(path_id(request, "plan")))

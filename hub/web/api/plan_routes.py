@@ -19,14 +19,11 @@ from hub.web.api.selection_input import (
 )
 from hub.web.audited_requests import name_target
 from hub.web.authentication import own_account, principal_of, require
-from hub.web.json_output import JsonObject, Time, json_response, next_after
+from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from protocols.protocol_errors import InvalidValue
-from storage.contract import BulkPlanStore
-from storage.errors import NotFound
 from storage.records import (
-    AccountId,
     AuditTarget,
     BulkPlan,
     FeedFilter,
@@ -226,12 +223,10 @@ class PlanRoutes(Routes):
     def __init__(
         self,
         plans: PlanService,
-        store: BulkPlanStore,
         tokens: TokenService,
         clock: Clock,
     ) -> None:
         self._plans = plans
-        self._store = store
         self._tokens = tokens
         self._clock = clock
 
@@ -292,17 +287,12 @@ class PlanRoutes(Routes):
     )
     async def page(self, request: Request) -> Response:
         after, limit = query_page(request)
-        plans = await self._store.page(
+        found = await self._plans.page(
             after=PlanId(after), limit=limit, account=own_account(request)
         )
-        now, account = self._clock.now(), own_account(request)
-        shown = [
-            BulkPlanJson.of_plan(each, each.state_at(now))
-            for each in plans
-            if _is_shown(each, account)
-        ]
-        next = next_after([each.id for each in plans], limit)
-        return json_response(BulkPlansJson(plans=shown, next=next))
+        now = self._clock.now()
+        plans = [BulkPlanJson.of_plan(each, each.state_at(now)) for each in found.plans]
+        return json_response(BulkPlansJson(plans=plans, next=found.next))
 
     @ApiOperation(
         method="GET",
@@ -349,27 +339,12 @@ class PlanRoutes(Routes):
         return self._answer(await self._plans.cancel(await self._plan(request)))
 
     async def _plan(self, request: Request) -> BulkPlan:
-        plan_id, account = PlanId(path_id(request, "plan")), own_account(request)
-        plan = await self._plans.get(plan_id, account)
-        if not _is_shown(plan, account):
-            raise NotFound("plan", plan_id)
-        return plan
+        plan_id = PlanId(path_id(request, "plan"))
+        return await self._plans.get(plan_id, own_account(request))
 
     def _answer(self, plan: BulkPlan, status: HTTPStatus = HTTPStatus.OK) -> Response:
         state = plan.state_at(self._clock.now())
         return json_response(BulkPlanJson.of_plan(plan, state), status)
-
-
-def _is_shown(plan: BulkPlan, account: AccountId | None) -> bool:
-    """Whether a token may see a plan. ``account``: its own; None: it may see all.
-
-    An administrator's plan is for things of all accounts, so the token of an account
-    sees only plans for the account's own subscriptions.
-    """
-    if account is None:
-        return True
-    wanted = plan.wanted
-    return isinstance(wanted, SubscriptionFilter) and wanted.account == account
 
 
 def _scope(kind: PlanKind, action: PlanAction) -> TokenScope:

@@ -20,6 +20,7 @@ from hub.services.planned_actions import (
     LIFETIME,
     MOST_OPEN,
     MOST_UNDELIVERED,
+    PlanPage,
     PlanService,
     UndeliveredCount,
 )
@@ -194,14 +195,46 @@ async def test_a_plan_that_was_cancelled_stays_so(hub: Hub, scene: Scene) -> Non
     assert await states(hub) == {1: FeedState.ACTIVE}
 
 
-async def test_a_plan_is_its_accounts_and_the_operators(hub: Hub) -> None:
-    plan = await make(hub, account=STRANGER)
+OF_STRANGER = SubscriptionFilter(account=STRANGER.id)
 
-    assert await hub.services.plans.get(plan.id, ANONYMOUS) == plan
-    assert await hub.services.plans.get(plan.id) == plan
-    for plan_id, account in ((plan.id, OPERATOR), (PlanId(99), None)):
-        with pytest.raises(NotFound):
-            await hub.services.plans.get(plan_id, account)
+
+@pytest.mark.parametrize(
+    ("account", "wanted", "is_seen"),
+    [
+        (STRANGER, OF_STRANGER, True),
+        (OWN, OF_STRANGER, False),  # made by another account
+        (STRANGER, SubscriptionFilter(), False),  # by its administrator, for everybody
+        (STRANGER, ALL, False),
+    ],
+)
+async def test_an_account_sees_its_plans_for_its_own_subscriptions_and_the_operator_all(
+    hub: Hub, account: Account, wanted: FeedFilter | SubscriptionFilter, is_seen: bool
+) -> None:
+    plans = hub.services.plans
+    made = await make(hub, wanted=wanted, account=account)
+
+    listed = await plans.page(after=PlanId(0), limit=9, account=STRANGER.id)
+    assert listed.plans == ((made,) if is_seen else ())
+    if is_seen:
+        assert await plans.get(made.id, STRANGER.id) == made
+    else:
+        with pytest.raises(NotFound, match="plan"):
+            await plans.get(made.id, STRANGER.id)
+    assert await plans.get(made.id) == made
+    assert (await plans.page(after=PlanId(0), limit=9)).plans == (made,)
+
+
+async def test_a_page_of_plans_goes_on_behind_those_that_the_account_does_not_see(
+    hub: Hub,
+) -> None:
+    plans = hub.services.plans
+    hidden = [await make(hub, account=STRANGER) for _ in range(2)]
+    seen = await make(hub, wanted=OF_STRANGER, account=STRANGER)
+
+    first = await plans.page(after=PlanId(0), limit=2, account=STRANGER.id)
+    assert first == PlanPage(plans=(), next=hidden[-1].id)
+    second = await plans.page(after=hidden[-1].id, limit=2, account=STRANGER.id)
+    assert second == PlanPage(plans=(seen,), next=None)
 
 
 async def test_an_account_has_so_many_plans_and_not_more(hub: Hub) -> None:
@@ -708,7 +741,12 @@ class AtWork:
     def service(self) -> PlanService:
         targets = {PlanKind.FEEDS: self.numbers}
         return PlanService(
-            self.store, self.storage.log, targets, self.clock, retry_seconds=0.01
+            self.store,
+            self.storage.log,
+            self.storage.subscription_selections,
+            targets,
+            self.clock,
+            retry_seconds=0.01,
         )
 
     async def confirmed(
