@@ -151,6 +151,13 @@ class RetrievalService:
             status=await self._status(selection, reach),
         )
 
+    async def collect_with_cursor(
+        self, selection: Selection, page: EntryRange
+    ) -> tuple[CollectedEntries, str]:
+        """Like `collect`, and the cursor behind which all other entries arrive live."""
+        cursor = str(await self._storage.log.end())
+        return await self.collect(selection, page), cursor
+
     async def _reach(self, selection: Selection) -> _Reach:
         matches: Sequence[TrackMatch] = ()
         if queries := selection.queries:

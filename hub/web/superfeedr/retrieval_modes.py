@@ -52,7 +52,7 @@ def retrieval_modes(services: Services, limits: RateLimits) -> Modes:
         services.retrieval,
         services.search,
         services.redeliveries,
-        Streaming(services.live, services.retrieval, services.storage.log, limits),
+        Streaming(services.live, services.retrieval, limits),
     )
     return {
         "retrieve": Mode(answer=retrieval.retrieve, scope=TokenScope.RETRIEVE),

@@ -34,7 +34,6 @@ from protocols.live.live_messages import SLOW, BodyFormat, Closing, Notification
 from protocols.live.message_encoding import EVENT_STREAM, event
 from protocols.superfeedr.atom_notifications import ATOM_TYPE
 from protocols.superfeedr.json_notifications import JSON_TYPE
-from storage.contract import LogStore
 from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0
@@ -50,13 +49,11 @@ class Streaming:
         self,
         live: LiveService,
         retrieval: RetrievalService,
-        log: LogStore,
         limits: RateLimits,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._live = live
         self._retrieval = retrieval
-        self._log = log
         self._limits = limits
         self._poll_seconds = poll_seconds
 
@@ -68,8 +65,7 @@ class Streaming:
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
         refuse_without_room(self._live.stream, self._client(call))
-        cursor = str(await self._log.end())
-        collected = await self._retrieval.collect(selection, page)
+        collected, cursor = await self._retrieval.collect_with_cursor(selection, page)
         first = await render(collected, format)
         return LiveAnswer(
             self._live,
@@ -91,8 +87,9 @@ class Streaming:
         refuse_without_room(self._live.stream, self._client(call))
         first, cursor = b"", last_event_of(call.request)
         if not cursor:
-            cursor = str(await self._log.end())
-            collected = await self._retrieval.collect(selection, page)
+            collected, cursor = await self._retrieval.collect_with_cursor(
+                selection, page
+            )
             if collected.entries:
                 stored = await render(collected, BodyFormat.JSON)
                 first = chunk_of(event("notification", stored.body, cursor))
@@ -114,8 +111,7 @@ class Streaming:
         It waits for a notification only if there is no stored entry. Raises `Problem`
         503 and 429, and `InvalidValue`.
         """
-        cursor = str(await self._log.end())
-        collected = await self._retrieval.collect(selection, page)
+        collected, cursor = await self._retrieval.collect_with_cursor(selection, page)
         if collected.entries:
             return await render(collected, format)
         refuse_without_room(self._live.stream, self._client(call))

@@ -325,7 +325,6 @@ async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
     streaming = Streaming(
         services.live,
         services.retrieval,
-        services.storage.log,
         RateLimits(),
         poll_seconds=0.0,
     )
