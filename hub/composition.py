@@ -103,6 +103,7 @@ from hub.services import (
     RedeliveryService,
     RetrievalService,
     SearchService,
+    SelectedSubscriptionService,
     Services,
     SessionService,
     SubscriptionService,
@@ -527,6 +528,7 @@ async def build_hub(
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,
+        selected_subscriptions=SelectedSubscriptionService(storage, tracks),
         account_reports=AccountReportService(
             storage.subscription_selections,
             storage.tokens,

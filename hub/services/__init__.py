@@ -47,6 +47,7 @@ from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.push_hub_reports import PushHubReportService
 from hub.services.reader_pages import ReaderService
+from hub.services.selected_subscriptions import SelectedSubscriptionService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
@@ -88,6 +89,7 @@ __all__ = [
     "RedeliveryService",
     "RetrievalService",
     "SearchService",
+    "SelectedSubscriptionService",
     "Services",
     "SessionService",
     "SubscriptionService",
@@ -116,6 +118,7 @@ class Services:
     lists: FeedListService
     list_watches: ListWatchService
     subscriptions: SubscriptionService
+    selected_subscriptions: SelectedSubscriptionService
     account_reports: AccountReportService
     event_subscriptions: EventSubscriptionService
     delivery_reports: DeliveryReportService

@@ -209,7 +209,7 @@ def create_application(
             services.delivery_reports,
             services.trials,
             services.tokens,
-            services.storage,
+            services.selected_subscriptions,
             services.clock,
         ).routes(),
         *DeliveryRoutes(
@@ -272,6 +272,7 @@ def create_application(
             services.feeds,
             services.feed_reports,
             services.feed_documents,
+            services.selected_subscriptions,
             services.storage,
             services.clock,
         ).routes(),
@@ -288,7 +289,7 @@ def create_application(
             services.trials,
             services.undelivered,
             services.tokens,
-            services.storage,
+            services.selected_subscriptions,
             services.clock,
         ).routes(),
         *DeliveryPages(
@@ -340,8 +341,7 @@ def create_application(
         *OwnAccountPages(
             access,
             services.account_reports,
-            services.storage.subscription_selections,
-            services.tracks,
+            services.selected_subscriptions,
             services.clock,
         ).routes(),
         *MonitoringRoutes(

@@ -14,7 +14,12 @@ from hub.core.status.feed_health import health_of
 from hub.core.status.feed_pauses import first_polls
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
-from hub.services import FeedDocumentService, FeedReportService, FeedService
+from hub.services import (
+    FeedDocumentService,
+    FeedReportService,
+    FeedService,
+    SelectedSubscriptionService,
+)
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import (
@@ -54,8 +59,6 @@ from storage.records import (
     FeedId,
     FeedSort,
     FeedState,
-    SubscriptionFilter,
-    SubscriptionSort,
 )
 
 ROWS: Final = 50
@@ -77,6 +80,7 @@ class FeedPages(OperatorPages):
         feeds: FeedService,
         reports: FeedReportService,
         documents: FeedDocumentService,
+        subscriptions: SelectedSubscriptionService,
         storage: Storage,
         clock: Clock,
     ) -> None:
@@ -84,6 +88,7 @@ class FeedPages(OperatorPages):
         self._feeds = feeds
         self._reports = reports
         self._documents = documents
+        self._subscriptions = subscriptions
         self._storage = storage
         self._clock = clock
 
@@ -147,13 +152,6 @@ class FeedPages(OperatorPages):
         is_drawn = viewer.recorder is None  # a week changes too slowly
         expected = expected_week(report.plan.forecast) if is_drawn else ()
         has_hours = has_known_hours(report.feed.polling.posting, now)
-        subscribers = await self._storage.subscription_selections.page(
-            SubscriptionFilter(feed_id=feed_id),
-            SubscriptionSort.ID,
-            after=None,
-            limit=SHOWN_SUBSCRIBERS,
-            has_total=False,
-        )
         return render_page(
             "feed.html",
             section="Feeds",
@@ -178,7 +176,7 @@ class FeedPages(OperatorPages):
             expected=expected,
             week=draw_week(expected) if has_hours and expected else (),
             day_names=DAY_NAMES,
-            subscribers=subscribers,
+            subscribers=await self._subscriptions.of_feed(feed_id, SHOWN_SUBSCRIBERS),
             actions=_ACTIONS.get(report.feed.state, _STOPPED),
             done=_DONE.get(request.query_params.get("done", ""), ""),
         )

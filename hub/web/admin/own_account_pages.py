@@ -6,14 +6,13 @@ other pages are the operator's (`hub.web.admin.page_access.in_both_areas`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services import AccountReportService, TrackTopics
+from hub.services import AccountReportService, SelectedSubscriptionService
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -25,27 +24,13 @@ from hub.web.admin.token_pages import SCOPES_IN_WORDS
 from hub.web.api.selection_input import cursor_of, query_order
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
-from protocols.protocol_errors import InvalidValue
-from storage.contract import SubscriptionSelectionStore
 from storage.records import (
-    SelectedSubscription,
-    SubscriptionFilter,
     SubscriptionSort,
     TokenScope,
 )
 
 ROWS: Final = 50
 """Rows on a page."""
-IN_EVERY_QUERY: Final = "track"
-"""A text that the address of every track query contains."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackRow:
-    """A subscription to a track query; ``query`` is the text as it was written."""
-
-    query: str
-    found: SelectedSubscription
 
 
 class OwnAccountPages(OperatorPages):
@@ -53,14 +38,12 @@ class OwnAccountPages(OperatorPages):
         self,
         access: PageAccess,
         reports: AccountReportService,
-        subscriptions: SubscriptionSelectionStore,
-        tracks: TrackTopics,
+        subscriptions: SelectedSubscriptionService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._reports = reports
         self._subscriptions = subscriptions
-        self._tracks = tracks
         self._clock = clock
 
     @Operation(
@@ -95,29 +78,13 @@ class OwnAccountPages(OperatorPages):
     async def tracking(self, request: Request) -> Response:
         account = own_account(request, TokenScope.LIST)
         _, after = query_order(without_blanks(request), SubscriptionSort.ID)
-        page = await self._subscriptions.page(
-            SubscriptionFilter(account=account, text=IN_EVERY_QUERY),
-            SubscriptionSort.ID,
-            after=after,
-            limit=ROWS,
-        )
+        page = await self._subscriptions.tracked(account, after=after, limit=ROWS)
         return render_page(
             "tracking.html",
             section="Tracking",
             viewer=viewer_of(request),
             now=self._clock.now(),
-            rows=[
-                TrackRow(query=self._query(each.subscription.topic), found=each)
-                for each in page.subscriptions
-                if self._tracks.names_query(each.subscription.topic)
-            ],
+            rows=page.queries,
             next=cursor_of(page.next),
             is_first=after is None,
         )
-
-    def _query(self, topic: str) -> str:
-        try:
-            found = self._tracks.read(topic)
-        except InvalidValue:  # a former version took more
-            return topic
-        return found.text if found else topic

@@ -18,6 +18,7 @@ from hub.services import SubscriptionService
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService
+from hub.services.selected_subscriptions import MOST_LAG, SelectedSubscriptionService
 from hub.services.token_authentication import TokenService
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.admin.attempt_sparkline import draw_attempts
@@ -54,16 +55,13 @@ from hub.web.request_input import (
     query_number,
 )
 from protocols.http.request_stage import STAGE_WORDS
-from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
     AttemptRange,
     AuditTarget,
-    DeliveryLag,
     Format,
     Position,
-    SelectedSubscription,
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionSort,
@@ -82,15 +80,6 @@ _STATES: Final = (
 ROWS: Final = 50
 """Subscriptions on a page, unless another number is requested."""
 SHOWN_ATTEMPTS: Final = 30
-MOST_LAG: Final = 100
-"""The most records that a row counts."""
-_BEHIND: Final = frozenset(
-    {
-        SubscriptionHealth.FAILING,
-        SubscriptionHealth.SLOW,
-        SubscriptionHealth.PAUSED,
-    }
-)
 
 
 class SubscriptionPages(OperatorPages):
@@ -102,7 +91,7 @@ class SubscriptionPages(OperatorPages):
         trials: CallbackTrialService,
         undelivered: UndeliveredService,
         tokens: TokenService,
-        storage: Storage,
+        selected: SelectedSubscriptionService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
@@ -111,7 +100,7 @@ class SubscriptionPages(OperatorPages):
         self._trials = trials
         self._undelivered = undelivered
         self._tokens = tokens
-        self._storage = storage
+        self._selected = selected
         self._clock = clock
 
     @in_both_areas(
@@ -133,21 +122,19 @@ class SubscriptionPages(OperatorPages):
         if selection.account and account is None:
             account = (await self._tokens.account("account", selection.account)).id
         sort, after = query_order(asked, SubscriptionSort.ID)
-        page = await self._storage.subscription_selections.page(
+        page = await self._selected.page(
             selection.filter(now, account),
             sort,
             after=after,
             limit=query_number(asked, "limit", ROWS, LARGEST_PAGE, least=1),
         )
-        accounts = [each.subscription.account for each in page.subscriptions]
         return render_page(
             "subscriptions.html",
             section="Subscriptions",
             viewer=viewer_of(request),
             now=now,
-            rows=[(each, await self._lag(each)) for each in page.subscriptions],
+            rows=await self._selected.activities(page.subscriptions),
             most_lag=MOST_LAG,
-            names=await self._storage.tokens.names(accounts),
             anonymous=ANONYMOUS,
             total=page.total,
             next=cursor_of(page.next),
@@ -165,12 +152,6 @@ class SubscriptionPages(OperatorPages):
             formats=tuple(Format),
             filter=filter_of(asked),
         )
-
-    async def _lag(self, found: SelectedSubscription) -> DeliveryLag | None:
-        """How far a subscription is behind; None if it is well or is sent nothing."""
-        if found.condition.health not in _BEHIND:
-            return None
-        return await self._storage.deliveries.lag(found.subscription.id, MOST_LAG)
 
     @in_both_areas(
         method="POST",

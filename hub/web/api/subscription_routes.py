@@ -23,6 +23,7 @@ from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService, LostEntries
 from hub.services.event_subscriptions import EventSubscriptionService
 from hub.services.feed_reports import FeedReportService
+from hub.services.selected_subscriptions import SelectedSubscriptionService
 from hub.services.token_authentication import TokenService
 from hub.web.api.attempt_json import (
     AttemptJson,
@@ -69,7 +70,6 @@ from hub.web.request_input import (
     read_body,
 )
 from protocols.operational_events import EVERY_TYPE, types_of_topic
-from storage.contract import Storage
 from storage.records import (
     AuditTarget,
     DeliveryLag,
@@ -337,10 +337,10 @@ class SubscriptionRoutes(Routes):
         deliveries: DeliveryReportService,
         trials: CallbackTrialService,
         tokens: TokenService,
-        storage: Storage,
+        selected: SelectedSubscriptionService,
         clock: Clock,
     ) -> None:
-        self._storage = storage
+        self._selected = selected
         self._reports = reports
         self._clock = clock
         self._subscriptions = subscriptions
@@ -365,7 +365,7 @@ class SubscriptionRoutes(Routes):
         account = await listed_account(request, self._tokens, selection.account)
         wanted = selection.filter(self._clock.now(), account)
         sort, after = query_order(request, SubscriptionSort.ID)
-        page = await self._storage.subscription_selections.page(
+        page = await self._selected.page(
             wanted, sort, after=after, limit=query_limit(request)
         )
         return json_response(SubscriptionsJson.of_page(page))
@@ -417,9 +417,8 @@ class SubscriptionRoutes(Routes):
         status = PlannedFeedJson.of_feed(
             result.feed, next_fetch_reason=await self._reports.reason(result.feed)
         )
-        [condition] = await self._storage.subscription_selections.conditions(
-            [result.subscription.id]
-        )
+        number = result.subscription.id
+        condition = (await self._selected.conditions([number]))[number]
         return json_response(
             SubscribedJson.of_subscription(
                 result.subscription,

@@ -64,7 +64,7 @@ def create_modes(services: Services, limits: RateLimits | None = None) -> Modes:
     """All modes, in the order in which error messages list them."""
     return {
         **Subscribing(services.superfeedr, services.retrieval).modes(),
-        **SubscriptionList(services.storage.listings).modes(),
+        **SubscriptionList(services.selected_subscriptions).modes(),
         **Publishing(services.websub, services.publishing).modes(),
         **retrieval_modes(services, limits or RateLimits()),
         **authentication_modes(),

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from hub.core.status.feed_status import shown_status
+from hub.services import SelectedSubscriptionService
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.json_notifications import status_object
 from protocols.superfeedr.parameters import Parameters
-from storage.contract import ListingStore
 from storage.records import (
     Bound,
     BoundComparison,
@@ -120,8 +120,8 @@ Members = dict[str, object]
 
 
 class SubscriptionList:
-    def __init__(self, listings: ListingStore) -> None:
-        self._listings = listings
+    def __init__(self, selected: SelectedSubscriptionService) -> None:
+        self._selected = selected
 
     def modes(self) -> Modes:
         return {"list": Mode(answer=self.answer, scope=TokenScope.LIST)}
@@ -136,11 +136,11 @@ class SubscriptionList:
         search = read_search(pairs, "search")
         listing = Listing(items=(), total=0)
         if search is not None:
-            listing = await self._listings.page(
+            listing = await self._selected.listing(
                 call.principal.account.id,
                 _with_callback(search, given),
-                skip=(page - 1) * by_page,
-                limit=by_page,
+                page=page,
+                by_page=by_page,
                 has_total=is_detailed,
             )
         listed = [_listed(each, is_detailed) for each in listing.items]
