@@ -76,6 +76,7 @@ from hub.services import (
     CollectionService,
     CommittedEntryService,
     ConnectionService,
+    DeliveryListService,
     DeliveryReportService,
     EntryReportService,
     EventSubscriptionService,
@@ -511,6 +512,7 @@ async def build_hub(
     metrics_service = MetricsService(
         storage, metrics, clock, disk, lambda: poller.under_way
     )
+    delivery_reports = DeliveryReportService(storage, hub_url, metrics, clock)
     series = HubSeries(storage, metrics, metrics_service.waiting, disk, clock)
     services = Services(
         storage=storage,
@@ -539,7 +541,8 @@ async def build_hub(
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets
         ),
-        delivery_reports=DeliveryReportService(storage, hub_url, metrics, clock),
+        delivery_lists=DeliveryListService(storage, delivery_reports),
+        delivery_reports=delivery_reports,
         trials=CallbackTrialService(
             storage,
             network,

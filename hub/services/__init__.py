@@ -20,6 +20,7 @@ from hub.services.callback_trials import CallbackTrialService
 from hub.services.committed_entries import CommittedEntryService
 from hub.services.connection_reports import ConnectionService
 from hub.services.database_jobs import DatabaseJobs
+from hub.services.delivery_lists import DeliveryListService
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_reports import EntryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
@@ -62,6 +63,7 @@ __all__ = [
     "CollectionService",
     "CommittedEntryService",
     "ConnectionService",
+    "DeliveryListService",
     "DeliveryReportService",
     "EntryReportService",
     "EventSubscriptionService",
@@ -121,6 +123,7 @@ class Services:
     selected_subscriptions: SelectedSubscriptionService
     account_reports: AccountReportService
     event_subscriptions: EventSubscriptionService
+    delivery_lists: DeliveryListService
     delivery_reports: DeliveryReportService
     trials: CallbackTrialService
     undelivered: UndeliveredService

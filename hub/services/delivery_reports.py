@@ -44,7 +44,6 @@ from storage.records import (
     Record,
     RecordKind,
     SelectedSubscription,
-    SentChunk,
     SentRequest,
     StoredFeed,
     Subscription,
@@ -183,15 +182,6 @@ class _LostRecords:
         return sum(len(each.entries) for each in self.records)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentReport:
-    """Callbacks that a record was sent to together; ``feed`` None: the feed was
-    purged."""
-
-    chunk: SentChunk
-    feed: StoredFeed | None
-
-
 class DeliveryReportService:
     def __init__(
         self, storage: Storage, hub_url: str, metrics: Metrics, clock: Clock
@@ -278,31 +268,6 @@ class DeliveryReportService:
         """From when on all failures and catch-ups of a subscription are kept; None if
         none made room for later ones."""
         return await self._storage.deliveries.attempts_kept_from(subscription_id)
-
-    async def sent(
-        self,
-        *,
-        limit: int,
-        before: int | None = None,
-        topic: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> list[SentReport]:
-        """What was sent to callbacks at the first try, the latest first. ``before``:
-        the id of the last one on the previous page. ``topic``: only what its feed had
-        to tell."""
-        feed = None if topic is None else await self._storage.feeds.find(topic)
-        if topic is not None and feed is None:
-            return []
-        chunks = await self._storage.deliveries.sent_chunks(
-            limit=limit,
-            before=before,
-            feed_id=feed.id if feed else None,
-            since=since,
-            until=until,
-        )
-        feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
-        return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
     async def slowest(self, limit: int) -> SlowestCallbacks:
         """The subscriptions whose callbacks typically take longest to answer, by their

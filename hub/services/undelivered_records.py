@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
 from hub.delivery.asked_retries import AskedRetries
 from hub.runtime.clock import Clock
 from hub.services.service_errors import DeliveryUnderWay
 from storage.contract import DeliveryStore, SubscriptionStore
 from storage.errors import NotFound, StorageBusy
-from storage.records import AccountId, DeadLetter, SubscriptionId
+from storage.records import (
+    AccountId,
+    Attempt,
+    AttemptRange,
+    DeadLetter,
+    Position,
+    Subscription,
+    SubscriptionId,
+)
+
+LOOKED_THROUGH: Final = 20
+"""Requests among which that of a dead letter is looked for."""
 
 
 class DeadLetterWaits(DeliveryUnderWay):
@@ -16,6 +31,18 @@ class DeadLetterWaits(DeliveryUnderWay):
     def __init__(self, dead_letter: DeadLetter) -> None:
         super().__init__()
         self.dead_letter = dead_letter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resending:
+    """What came of a dead letter of a ``subscription`` that was sent again.
+    ``attempt``: the last request about it, if that is known. ``is_over``: nothing of it
+    is to be sent any more; ``is_lost``: that is because it was given up again."""
+
+    subscription: Subscription
+    attempt: Attempt | None = None
+    is_over: bool = False
+    is_lost: bool = False
 
 
 class UndeliveredService:
@@ -77,6 +104,44 @@ class UndeliveredService:
         found = await self._dead_letter(number, account)
         await self._deliveries.discard_dead_letter(number)
         return found
+
+    async def resending(
+        self,
+        subscription_id: SubscriptionId,
+        since: datetime | None,
+        first: Position,
+        last: Position,
+    ) -> Resending | None:
+        """What came of records that a subscription is sent again since then; ``since``
+        None: they are not. None if there is no such subscription."""
+        found = await self._subscriptions.get(subscription_id)
+        if found is None:
+            return None
+        if since is None:
+            return Resending(subscription=found)
+        attempts = [
+            each
+            for each in await self._deliveries.attempts(
+                subscription_id, LOOKED_THROUGH, AttemptRange(since=since)
+            )
+            if each.position >= first
+        ]
+        retrying = await self._deliveries.retrying_subscription(subscription_id)
+        if retrying is not None and retrying.lacks(last):
+            return Resending(subscription=found, attempt=next(iter(attempts), None))
+        taken = [each for each in attempts if not each.error]
+        # What was accepted up to its end is followed by records of others.
+        inner = [each.position for each in taken if each.position < last]
+        edges = [first, last, *(Position(each + 1) for each in inner)]
+        if await self._deliveries.dead_letters_of([subscription_id], edges):
+            failed = next((each for each in attempts if each.error), None)
+            return Resending(
+                subscription=found, attempt=failed, is_over=True, is_lost=True
+            )
+        of_it = [each for each in taken if each.position <= last] or taken[-1:]
+        return Resending(
+            subscription=found, attempt=next(iter(of_it), None), is_over=True
+        )
 
     async def _dead_letter(self, number: int, account: AccountId | None) -> DeadLetter:
         found = await self._deliveries.dead_letters(after=number - 1, limit=1)

@@ -213,7 +213,7 @@ def create_application(
             services.clock,
         ).routes(),
         *DeliveryRoutes(
-            services.storage.deliveries,
+            services.delivery_lists,
             services.delivery_reports,
             services.trials,
             services.undelivered,
@@ -294,9 +294,8 @@ def create_application(
         ).routes(),
         *DeliveryPages(
             access,
-            services.storage.deliveries,
-            services.storage.subscription_selections,
-            services.storage.subscriptions,
+            services.delivery_lists,
+            services.selected_subscriptions,
             services.delivery_reports,
             services.undelivered,
             services.clock,

@@ -5,21 +5,33 @@ An account sees those of its own subscriptions below ``/account``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import as_curl
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, NEWS_PAUSE
 from hub.runtime.clock import Clock
-from hub.services.delivery_reports import DeliveryReportService, SentReport
-from hub.services.undelivered_records import DeadLetterWaits, UndeliveredService
+from hub.services.delivery_lists import (
+    DeliveryListService,
+    FailedRequests,
+    FirstTries,
+    UndeliveredRecords,
+)
+from hub.services.delivery_reports import DeliveryReportService
+from hub.services.selected_subscriptions import SelectedSubscriptionService
+from hub.services.undelivered_records import (
+    DeadLetterWaits,
+    Resending,
+    UndeliveredService,
+)
 from hub.web.admin.page_access import (
     Area,
     OperatorPages,
@@ -43,30 +55,18 @@ from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_choice, query_number
 from protocols.http.request_stage import STAGE_WORDS
-from storage.contract import (
-    DeliveryStore,
-    SubscriptionSelectionStore,
-    SubscriptionStore,
-)
 from storage.records import (
-    Attempt,
-    AttemptRange,
     DeadLetter,
-    FailedAttempt,
     Position,
-    RetryingSubscription,
-    Subscription,
-    SubscriptionCondition,
     SubscriptionId,
     TokenScope,
+    UndeliveredOutcome,
 )
 
 ROWS: Final = 50
 """Rows on a page of one outcome."""
 FEW_ROWS: Final = 10
 """Rows of each outcome on the page of all outcomes."""
-LOOKED_THROUGH: Final = 20
-"""Requests among which that of a dead letter is looked for."""
 MOST_COUNTED: Final = 1_000
 """Failed requests that are counted; the page says whether there are more."""
 
@@ -78,28 +78,10 @@ class ShownOutcome(StrEnum):
     DELIVERED = "delivered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenDeliveries:
-    """Deliveries that callbacks took at the first try.
-
-    ``is_known`` False: the hub cannot tell which of them match, since it keeps them by
-    topic and time alone.
-    """
-
-    sent: tuple[SentReport, ...] = ()
-    next: str | None = None
-    is_known: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resending:
-    """What came of a dead letter that was sent again. ``attempt``: the last request
-    about it, if that is known. ``is_over``: nothing of it is to be sent any more;
-    ``is_lost``: that is because it was given up again."""
-
-    attempt: Attempt | None = None
-    is_over: bool = False
-    is_lost: bool = False
+_UNDELIVERED: Final[Mapping[ShownOutcome, UndeliveredOutcome]] = {
+    ShownOutcome.GIVEN_UP: UndeliveredOutcome.GIVEN_UP,
+    ShownOutcome.RETRIED: UndeliveredOutcome.RETRIED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +89,6 @@ class DeadLetterNotice:
     """What was ``done`` to a dead letter, and what came of it."""
 
     done: str
-    subscription: Subscription
     resending: Resending
 
 
@@ -115,17 +96,15 @@ class DeliveryPages(OperatorPages):
     def __init__(
         self,
         access: PageAccess,
-        deliveries: DeliveryStore,
-        selections: SubscriptionSelectionStore,
-        subscriptions: SubscriptionStore,
+        lists: DeliveryListService,
+        subscriptions: SelectedSubscriptionService,
         reports: DeliveryReportService,
         undelivered: UndeliveredService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._subscriptions = subscriptions
-        self._deliveries = deliveries
-        self._selections = selections
+        self._lists = lists
         self._reports = reports
         self._undelivered = undelivered
         self._clock = clock
@@ -154,26 +133,20 @@ class DeliveryPages(OperatorPages):
         outcome = query_choice(asked, "outcome", ShownOutcome)
         wanted = query_deliveries(asked).filter(now)
         before = asked.query_params.get("before", "")
-        deliveries = self._deliveries
 
         def shows(which: ShownOutcome) -> bool:
             return outcome in (None, which)
 
         rows = ROWS if outcome else FEW_ROWS
-        failed, total = list[FailedAttempt](), 0
+        failed = FailedRequests()
         if shows(ShownOutcome.FAILED):
-            place = read_place(before if outcome is not ShownOutcome.DELIVERED else "")
-            failed = await deliveries.failed_attempts(wanted, limit=rows, before=place)
-            total = await deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
-        dead_letters = list[DeadLetter]()
-        if shows(ShownOutcome.GIVEN_UP):
-            dead_letters = await deliveries.dead_letters(
-                after=0, limit=rows, wanted=wanted
+            failed = await self._lists.failed(
+                wanted, before=read_place(before), limit=rows, most_counted=MOST_COUNTED
             )
-        retrying = list[RetryingSubscription]()
-        if shows(ShownOutcome.RETRIED):
-            retrying = await deliveries.retrying(
-                after=SubscriptionId(0), limit=rows, wanted=wanted
+        undelivered = UndeliveredRecords()
+        if outcome is None or outcome in _UNDELIVERED:
+            undelivered = await self._lists.undelivered(
+                replace(wanted, outcome=outcome and _UNDELIVERED[outcome]), limit=rows
             )
         return render_page(
             "deliveries.html",
@@ -185,18 +158,16 @@ class DeliveryPages(OperatorPages):
             wanted=wanted,
             shows=shows,
             failed=failed,
-            total=min(total, MOST_COUNTED),
-            has_more=total > MOST_COUNTED,
-            next=place_of(failed[-1].attempt.at, failed[-1].attempt.id)
-            if len(failed) == rows
-            else None,
+            next=place_of(*failed.next) if failed.next else None,
             is_first=not before,
-            dead_letters=dead_letters,
-            lost=await self._reports.lost_entries(dead_letters),
-            retrying=retrying,
+            dead_letters=undelivered.dead_letters,
+            lost=undelivered.lost,
+            retrying=undelivered.retrying,
             failures_allowed=FAILURES_ALLOWED,
             news_pause=NEWS_PAUSE,
-            conditions=await self._conditions(retrying),
+            conditions=await self._subscriptions.conditions(
+                [each.subscription.id for each in undelivered.retrying]
+            ),
             rows=rows,
             taken=await self._taken(asked, now, outcome),
             query={
@@ -214,80 +185,27 @@ class DeliveryPages(OperatorPages):
         whose = query_number(asked, "of", 0, LARGEST_ID)
         if done not in ("due", "busy", "discarded") or not whose:
             return None
-        subscription = await self._subscriptions.get(SubscriptionId(whose))
-        if subscription is None:
-            return None
-        since = _moment(asked.query_params.get("at", ""))
-        first = query_number(asked, "first", 0, LARGEST_ID)
-        last = query_number(asked, "last", 0, LARGEST_ID)
-        resending = Resending()
-        if since is not None:
-            resending = await self._resending(
-                subscription.id, since, Position(first), Position(last)
-            )
-        return DeadLetterNotice(
-            done=done, subscription=subscription, resending=resending
+        resending = await self._undelivered.resending(
+            SubscriptionId(whose),
+            _moment(asked.query_params.get("at", "")),
+            Position(query_number(asked, "first", 0, LARGEST_ID)),
+            Position(query_number(asked, "last", 0, LARGEST_ID)),
         )
-
-    async def _resending(
-        self,
-        subscription_id: SubscriptionId,
-        since: datetime,
-        first: Position,
-        last: Position,
-    ) -> Resending:
-        """What came of records that a subscription is sent again since then."""
-        deliveries = self._deliveries
-        attempts = [
-            each
-            for each in await deliveries.attempts(
-                subscription_id, LOOKED_THROUGH, AttemptRange(since=since)
-            )
-            if each.position >= first
-        ]
-        retrying = await deliveries.retrying_subscription(subscription_id)
-        if retrying is not None and retrying.lacks(last):
-            return Resending(attempt=next(iter(attempts), None))
-        taken = [each for each in attempts if not each.error]
-        # What was accepted up to its end is followed by records of others.
-        inner = [each.position for each in taken if each.position < last]
-        edges = [first, last, *(Position(each + 1) for each in inner)]
-        if await deliveries.dead_letters_of([subscription_id], edges):
-            failed = next((each for each in attempts if each.error), None)
-            return Resending(attempt=failed, is_over=True, is_lost=True)
-        of_it = [each for each in taken if each.position <= last] or taken[-1:]
-        return Resending(attempt=next(iter(of_it), None), is_over=True)
-
-    async def _conditions(
-        self, retrying: Sequence[RetryingSubscription]
-    ) -> dict[SubscriptionId, SubscriptionCondition]:
-        """What the list of subscriptions says of them."""
-        ids = [each.subscription.id for each in retrying]
-        found = await self._selections.conditions(ids) if ids else []
-        return {each.id: each for each in found}
+        if resending is None:
+            return None
+        return DeadLetterNotice(done=done, resending=resending)
 
     async def _taken(
         self, asked: Request, now: datetime, outcome: ShownOutcome | None
-    ) -> TakenDeliveries:
+    ) -> FirstTries:
         is_alone = outcome is ShownOutcome.DELIVERED
         if outcome is not None and not is_alone:
-            return TakenDeliveries()
+            return FirstTries()
         if not is_alone:  # ``before`` is a place among failed requests
             asked = _without_place(asked)
         wanted, before = query_sent(asked, now)
         rows = ROWS if is_alone else FEW_ROWS
-        is_known = not (wanted.host or wanted.statuses or wanted.subscription_id)
-        sent = list[SentReport]()
-        if is_known:
-            sent = await self._reports.sent(
-                limit=rows,
-                before=before,
-                topic=wanted.topic,
-                since=wanted.since,
-                until=wanted.until,
-            )
-        next = str(sent[-1].chunk.id) if len(sent) == rows else None
-        return TakenDeliveries(sent=tuple(sent), next=next, is_known=is_known)
+        return await self._lists.sent(wanted, before=before, limit=rows)
 
     @Operation(
         method="GET",

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.delivery_lists import DeliveryListService, SentReport
 from hub.services.delivery_reports import (
     DeliveryReportService,
     LostEntries,
-    SentReport,
     SlowCallback,
 )
 from hub.services.undelivered_records import UndeliveredService
@@ -46,8 +46,8 @@ from hub.web.request_input import (
     read_body,
 )
 from protocols.protocol_errors import InvalidValue
-from storage.contract import DeliveryStore
 from storage.records import (
+    AttemptFilter,
     AuditTarget,
     DeadLetter,
     Format,
@@ -265,13 +265,13 @@ class DeliveryRoutes(Routes):
 
     def __init__(
         self,
-        deliveries: DeliveryStore,
+        lists: DeliveryListService,
         reports: DeliveryReportService,
         trials: CallbackTrialService,
         undelivered: UndeliveredService,
         clock: Clock,
     ) -> None:
-        self._deliveries = deliveries
+        self._lists = lists
         self._reports = reports
         self._undelivered = undelivered
         self._trials = trials
@@ -303,16 +303,16 @@ class DeliveryRoutes(Routes):
         dead_after = _after(request, "dead_letters_after", "dead_after")
         limit = query_limit(request)
         wanted = query_deliveries(request).filter(self._clock.now())
-        late = await self._deliveries.retrying(
-            after=SubscriptionId(after), limit=limit, wanted=wanted
+        found = await self._lists.undelivered(
+            wanted,
+            retrying_after=after,
+            dead_letters_after=dead_after,
+            limit=limit,
         )
-        dead = await self._deliveries.dead_letters(
-            after=dead_after, limit=limit, wanted=wanted
-        )
-        retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
-        lost = await self._reports.lost_entries(dead)
+        retrying = [RetryingSubscriptionJson.of_retrying(it) for it in found.retrying]
         dead_letters = [
-            DeadLetterJson.of_dead_letter(each, lost.get(each.id)) for each in dead
+            DeadLetterJson.of_dead_letter(each, found.lost.get(each.id))
+            for each in found.dead_letters
         ]
         return json_response(
             DeliveriesJson(
@@ -344,18 +344,15 @@ class DeliveryRoutes(Routes):
         limit = query_limit(request)
         wanted = query_deliveries(request).filter(self._clock.now())
         before = read_place(request.query_params.get("before", ""))
-        found = await self._deliveries.failed_attempts(
-            wanted, limit=limit, before=before
+        found = await self._lists.failed(
+            wanted, before=before, limit=limit, most_counted=MOST_COUNTED
         )
-        total = await self._deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
         return json_response(
             FailedDeliveriesJson(
-                failed=[FailedDeliveryJson.of_failed(each) for each in found],
-                next=place_of(found[-1].attempt.at, found[-1].attempt.id)
-                if len(found) == limit
-                else None,
-                total=min(total, MOST_COUNTED),
-                has_more=total > MOST_COUNTED,
+                failed=[FailedDeliveryJson.of_failed(each) for each in found.requests],
+                next=place_of(*found.next) if found.next else None,
+                total=found.total,
+                has_more=found.has_more,
             )
         )
 
@@ -373,21 +370,14 @@ class DeliveryRoutes(Routes):
         problems=(422,),
     )
     async def sent(self, request: Request) -> Response:
-        limit = query_limit(request)
-        wanted, before = query_sent(request, self._clock.now())
-        found = await self._reports.sent(
-            limit=limit,
+        asked, before = query_sent(request, self._clock.now())
+        found = await self._lists.sent(
+            AttemptFilter(topic=asked.topic, since=asked.since, until=asked.until),
             before=before,
-            topic=wanted.topic,
-            since=wanted.since,
-            until=wanted.until,
+            limit=query_limit(request),
         )
-        return json_response(
-            SentDeliveriesJson(
-                sent=[SentChunkJson.of_sent(each) for each in found],
-                next=found[-1].chunk.id if len(found) == limit else None,
-            )
-        )
+        sent = [SentChunkJson.of_sent(each) for each in found.sent]
+        return json_response(SentDeliveriesJson(sent=sent, next=found.next))
 
     @ApiOperation(
         method="GET",
