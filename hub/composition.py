@@ -104,6 +104,7 @@ from hub.services import (
     RedeliveryService,
     RetrievalService,
     SearchService,
+    SelectedFeedService,
     SelectedSubscriptionService,
     Services,
     SessionService,
@@ -515,11 +516,11 @@ async def build_hub(
     delivery_reports = DeliveryReportService(storage, hub_url, metrics, clock)
     series = HubSeries(storage, metrics, metrics_service.waiting, disk, clock)
     services = Services(
-        storage=storage,
         clock=clock,
         audit=audit,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, audit, clock, metrics),
+        selected_feeds=SelectedFeedService(storage, feeds, clock),
         committed_entries=CommittedEntryService(storage, metrics, series),
         entry_reports=EntryReportService(storage),
         feed_imports=feed_imports,

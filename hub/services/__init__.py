@@ -1,7 +1,8 @@
-"""Use cases: what web/ asks of the hub where a rule applies.
+"""Use cases: what web/ asks of the hub.
 
-For lists and single rows web/ uses the storage contract itself. There is one module for
-each noun. Arguments are checked here, results are frozen, and the errors are
+The API and the pages ask the same methods; of storage they know the values and errors,
+not the contract. There is one module for each noun, and one for its lists where they
+are many. Arguments are checked here, results are frozen, and the errors are
 `protocols.protocol_errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.service_errors`.
 """
@@ -48,13 +49,13 @@ from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.push_hub_reports import PushHubReportService
 from hub.services.reader_pages import ReaderService
+from hub.services.selected_feeds import SelectedFeedService
 from hub.services.selected_subscriptions import SelectedSubscriptionService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
 from hub.services.undelivered_records import UndeliveredService
 from hub.settings import SettingReport
-from storage.contract import Storage
 
 __all__ = [
     "AccountReportService",
@@ -91,6 +92,7 @@ __all__ = [
     "RedeliveryService",
     "RetrievalService",
     "SearchService",
+    "SelectedFeedService",
     "SelectedSubscriptionService",
     "Services",
     "SessionService",
@@ -107,11 +109,11 @@ __all__ = [
 class Services:
     """All services that web/ is given."""
 
-    storage: Storage
     clock: Clock
     audit: AuditTrail
     feeds: FeedService
     feed_reports: FeedReportService
+    selected_feeds: SelectedFeedService
     committed_entries: CommittedEntryService
     entry_reports: EntryReportService
     feed_imports: FeedImportService

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
+from hub.core.push.hub_subscription import PushFacts, push_facts
 from hub.core.schedule.poll_period import Plan
-from hub.core.schedule.posting_profile import is_new, velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
-from hub.core.status.feed_health import HealthReport, health_of
 from hub.core.status.feed_pauses import (
     FeedPause,
     PauseChange,
@@ -141,28 +139,6 @@ class FeedFindings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedActivity:
-    """What a list shows of a feed besides its state. ``posts``: new entries a day, as
-    the hub saw them, at least so many if the feed ``is_new``; ``pusher``: the hub that
-    pushes the feed, "" if none does; ``subscribers``: active subscriptions;
-    ``last_failure``: of the polls that are kept the last that failed, unless the feed
-    fails now."""
-
-    feed: StoredFeed
-    health: HealthReport
-    posts: float
-    is_new: bool
-    polls_per_entry: float | None
-    pusher: str
-    subscribers: int
-    last_failure: Poll | None = None
-
-    @property
-    def is_polled(self) -> bool:
-        return self.feed.state is FeedState.ACTIVE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FindingsPage:
     """``next`` is the ``after`` of the following page, None after the last."""
 
@@ -218,30 +194,6 @@ class FeedReportService:
             to_commit=DelayDigest.unpack(feed.polling.delays).summary(),
             to_delivery=self._freshness.to_delivery_of(feed_id),
         )
-
-    def activity(self, report: FeedReport) -> FeedActivity:
-        """The feed's row in a list."""
-        now = self._clock.now()
-        return _activity(report.feed, report.push, report.subscribers, None, now)
-
-    async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
-        """The activity of each feed of a list, in the list's order."""
-        now = self._clock.now()
-        ids = [each.id for each in feeds]
-        subscribers = await self._storage.subscriptions.counts(ids)
-        pushes = await self._storage.pushes.of(ids)
-        pushed = {each.feed_id: push_facts(each, now) for each in pushes}
-        failures = await self._storage.feeds.last_failures(ids)
-        return [
-            _activity(
-                each,
-                pushed.get(each.id),
-                subscribers.get(each.id, 0),
-                failures.get(each.id),
-                now,
-            )
-            for each in feeds
-        ]
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
         """The last valid document, packed, if its format is one that is kept as it
@@ -464,26 +416,6 @@ class FeedReportService:
             return None
         state = await self._storage.sites.state(feed.id)
         return site_facts(state, feed.format)
-
-
-def _activity(
-    feed: StoredFeed,
-    push: PushFacts | None,
-    subscribers: int,
-    last_failure: Poll | None,
-    now: datetime,
-) -> FeedActivity:
-    is_pushed = push is not None and push.state is PushState.SUBSCRIBED
-    return FeedActivity(
-        feed=feed,
-        health=health_of(feed),
-        posts=velocity(feed.polling.posting, now),
-        is_new=is_new(feed.polling.posting, now),
-        polls_per_entry=polls_per_entry(feed, now),
-        pusher=push.hub if push and is_pushed else "",
-        subscribers=subscribers,
-        last_failure=None if feed.polling.error else last_failure,
-    )
 
 
 def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:

@@ -196,7 +196,7 @@ def create_application(
             services.feeds,
             services.feed_reports,
             services.feed_exports,
-            services.storage,
+            services.selected_feeds,
             services.push_hub_reports,
             services.clock,
         ).routes(),
@@ -273,7 +273,7 @@ def create_application(
             services.feed_reports,
             services.feed_documents,
             services.selected_subscriptions,
-            services.storage,
+            services.selected_feeds,
             services.clock,
         ).routes(),
         *FeedDocumentPages(

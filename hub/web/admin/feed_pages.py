@@ -18,6 +18,7 @@ from hub.services import (
     FeedDocumentService,
     FeedReportService,
     FeedService,
+    SelectedFeedService,
     SelectedSubscriptionService,
 )
 from hub.services.feed_requests import AddFeed, EditFeed
@@ -51,7 +52,6 @@ from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_number
 from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
-from storage.contract import Storage
 from storage.records import (
     KEPT_POLLS,
     LISTED_HEALTH,
@@ -81,7 +81,7 @@ class FeedPages(OperatorPages):
         reports: FeedReportService,
         documents: FeedDocumentService,
         subscriptions: SelectedSubscriptionService,
-        storage: Storage,
+        selected: SelectedFeedService,
         clock: Clock,
     ) -> None:
         super().__init__(access)
@@ -89,7 +89,7 @@ class FeedPages(OperatorPages):
         self._reports = reports
         self._documents = documents
         self._subscriptions = subscriptions
-        self._storage = storage
+        self._selected = selected
         self._clock = clock
 
     @Operation(
@@ -106,7 +106,7 @@ class FeedPages(OperatorPages):
         asked = without_blanks(request)
         now = self._clock.now()
         sort, after = query_order(asked, FeedSort.ID)
-        page = await self._storage.feed_selections.page(
+        page = await self._selected.page(
             query_feeds(asked).filter(now),
             sort,
             after=after,
@@ -117,7 +117,7 @@ class FeedPages(OperatorPages):
             section="Feeds",
             viewer=viewer_of(request),
             now=now,
-            rows=await self._reports.activities(page.feeds),
+            rows=await self._selected.activities(page.feeds),
             total=page.total,
             next=cursor_of(page.next),
             is_first=after is None,
@@ -158,7 +158,7 @@ class FeedPages(OperatorPages):
             viewer=viewer,
             now=now,
             report=report,
-            activity=self._reports.activity(report),
+            activity=self._selected.activity(report),
             health=health_of(report.feed),
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from hub.core.push.hub_subscription import PushFacts, PushState
@@ -17,6 +17,7 @@ from hub.services.feed_reports import (
 )
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.services.push_hub_reports import PushHubReport
+from hub.services.selected_feeds import SelectedFeedPage
 from hub.sites.feed_finder import LookupResult
 from hub.web.api.selection_input import cursor_of, id_of
 from hub.web.json_output import (
@@ -32,8 +33,6 @@ from protocols.opml import OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedHealth,
-    FeedId,
-    FeedPage,
     FeedState,
     Poll,
     PollOutcome,
@@ -154,13 +153,13 @@ class FeedsJson(JsonObject):
     total: int | None
 
     @classmethod
-    def of_page(cls, page: FeedPage, failures: Mapping[FeedId, Poll]) -> Self:
-        """``failures``: of the feeds the last poll that failed."""
-        failed = {id: FailedPollJson.of(poll) for id, poll in failures.items()}
+    def of_page(cls, page: SelectedFeedPage) -> Self:
         return cls(
             feeds=[
-                SelectedFeedJson.of_feed(feed, last_failure=failed.get(feed.id))
-                for feed in page.feeds
+                SelectedFeedJson.of_feed(
+                    each.feed, last_failure=FailedPollJson.of_any(each.last_failure)
+                )
+                for each in page.feeds
             ],
             cursor=cursor_of(page.next),
             next=id_of(page.next),

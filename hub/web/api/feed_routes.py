@@ -14,7 +14,12 @@ from starlette.responses import Response
 from hub.core.status.findings import FindingKind
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from hub.services import FeedReportService, FeedService, PushHubReportService
+from hub.services import (
+    FeedReportService,
+    FeedService,
+    PushHubReportService,
+    SelectedFeedService,
+)
 from hub.services.feed_exports import FeedExportService
 from hub.services.feed_requests import (
     LONGEST_WAIT,
@@ -69,13 +74,11 @@ from hub.web.request_input import (
 )
 from protocols.opml import OPML_TYPE
 from protocols.protocol_errors import InvalidValue
-from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
 from storage.records import (
     AuditTarget,
     Credentials,
     FeedId,
-    FeedPage,
     FeedSort,
     TokenScope,
 )
@@ -167,12 +170,12 @@ class FeedRoutes(Routes):
         feeds: FeedService,
         reports: FeedReportService,
         exports: FeedExportService,
-        storage: Storage,
+        selected: SelectedFeedService,
         push_hubs: PushHubReportService,
         clock: Clock,
     ) -> None:
         self._push_hubs = push_hubs
-        self._storage = storage
+        self._selected = selected
         self._clock = clock
         self._feeds = feeds
         self._reports = reports
@@ -196,21 +199,14 @@ class FeedRoutes(Routes):
     async def page(self, request: Request) -> Response:
         url = request.query_params.get("url")
         if url is not None:
-            feed = await self._feeds.find(url)
-            found = () if feed is None else (feed,)
-            page = FeedPage(feeds=found, next=None, total=len(found))
-            return await self._listed(page)
+            page = await self._selected.of_url(url)
+            return json_response(FeedsJson.of_page(page))
         wanted = query_feeds(request).filter(self._clock.now())
         sort, after = query_order(request, FeedSort.ID)
-        page = await self._storage.feed_selections.page(
+        page = await self._selected.page(
             wanted, sort, after=after, limit=query_limit(request)
         )
-        return await self._listed(page)
-
-    async def _listed(self, page: FeedPage) -> Response:
-        ids = [each.id for each in page.feeds]
-        failures = await self._storage.feeds.last_failures(ids)
-        return json_response(FeedsJson.of_page(page, failures))
+        return json_response(FeedsJson.of_page(page))
 
     @ApiOperation(
         method="GET",
