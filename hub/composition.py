@@ -568,7 +568,6 @@ async def build_hub(
             is_open=settings.open_stream == "on",
             local_topics=local_topics,
         ),
-        tracks=tracks,
         retrieval=retrieval,
         search=search,
         push_hub_reports=PushHubReportService(storage.pushes, used_hubs),

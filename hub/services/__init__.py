@@ -135,7 +135,6 @@ class Services:
     database_jobs: DatabaseJobs
     tokens: TokenService
     sessions: SessionService
-    tracks: TrackTopics
     websub: WebSubService
     playground: PlaygroundService
     metrics: MetricsService

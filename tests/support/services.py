@@ -23,7 +23,7 @@ from hub.composition import BuiltHub, build_hub
 from hub.core.schedule.poll_period import Plan, PollingRules, plan
 from hub.ingest.poller import Poller
 from hub.runtime.metrics import Metrics
-from hub.services import Services
+from hub.services import Services, TrackTopics
 from hub.settings import Settings
 from storage.contract import Storage
 from storage.errors import NotFound
@@ -185,6 +185,10 @@ class Hub:
     @property
     def services(self) -> Services:
         return self.built.services
+
+    @property
+    def tracks(self) -> TrackTopics:
+        return TrackTopics(self.storage.tracking, self.clock, PUBLIC_URL)
 
     @property
     def application(self) -> Starlette:

@@ -82,7 +82,7 @@ def a_service(hub: Hub, finder: FakeFinder | None) -> FeedService:
         hub.poller,
         AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up),
         hub.clock,
-        hub.services.tracks,
+        hub.tracks,
         finder=finder,
         prefetched=finder,
     )

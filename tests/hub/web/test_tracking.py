@@ -105,13 +105,13 @@ async def test_a_query_can_be_removed_with_its_subscriptions(
 
     shown = (await client.get(f"/api/subscriptions/{made['id']}")).json()
     assert shown["state"] == "ending"
-    assert await hub.services.tracks.find(TOPIC) is None
+    assert await hub.tracks.find(TOPIC) is None
     again = (await client.post("/api/subscriptions", json=asked())).json()
     assert again["feed_status"]["state"] == "track"
 
 
 async def test_where_a_topic_becomes_a_feed_queries_are_known(hub: Hub) -> None:
-    tracks = hub.services.tracks
+    tracks = hub.tracks
 
     assert await tracks.find(TOPIC) is None
     made = await tracks.ensure(TOPIC)

@@ -188,7 +188,7 @@ async def test_a_stream_of_a_track_query_has_what_it_finds(
     hub: LiveHub, library: Library
 ) -> None:
     topic = "http://track.superfeedr.com/?query=laurel"
-    query = await hub.hub.services.tracks.ensure(topic)
+    query = await hub.hub.tracks.ensure(topic)
     assert query is not None
     await library.add_feed("public")
     await library.publish("public", "found", matching=[query.id])

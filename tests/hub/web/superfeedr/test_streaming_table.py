@@ -82,7 +82,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
         library = await Library.open(hub.hub)
         await library.add_feed("news")
         await library.subscribe("news")
-        query = await hub.hub.services.tracks.ensure(TRACK)
+        query = await hub.hub.tracks.ensure(TRACK)
         assert query is not None
         await library.publish("news", "old", matching=[query.id])
         yield Shelf(hub, library, query.id)
