@@ -1,7 +1,7 @@
 """Use cases: what web/ asks of the hub.
 
-The API and the pages ask the same methods; of storage they know the values and errors,
-not the contract. There is one module for each noun, and one for its lists where they
+The API and the pages ask the same methods; they know the records of storage, not its
+contract. There is one module for each noun, and one for its lists where they
 are many. Arguments are checked here, results are frozen, and the errors are
 `protocols.protocol_errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.service_errors`.
