@@ -350,7 +350,7 @@ class CatchUps:
             records=request.records,
             fetches=request.fetches,
         )
-        return await self._settle(running, request.last, reply)
+        return await self._settle(running, request.last, reply, request.records[0])
 
     async def _announce(self, running: RunningCatchUp, last: Position) -> None:
         """Store where a batch ends, so that the same batch is sent again after a
@@ -368,14 +368,21 @@ class CatchUps:
         return running.is_lost or self._halted.has_ended(running.catch_up.subscription)
 
     async def _settle(
-        self, running: RunningCatchUp, last: Position, reply: CallbackResponse
+        self,
+        running: RunningCatchUp,
+        last: Position,
+        reply: CallbackResponse,
+        first: Position | None = None,
     ) -> bool:
         now = self._clock.now()
         catch_up = running.catch_up
         if reply.verdict is Verdict.DELIVERED:
             self._freshness.deliver(last, self._clock.monotonic)
             until = self._leases.until()
-            self._write(running, progressed(catch_up, last, reply, at=now, until=until))
+            outcome = progressed(
+                catch_up, last, reply, at=now, until=until, first=first
+            )
+            self._write(running, outcome)
             running.catch_up = catch_up.delivered(last)
             if catch_up.is_failing:
                 since = catch_up.failing_since
@@ -389,6 +396,7 @@ class CatchUps:
             at=now,
             jitter=self._random.random(),
             log_end=log_end.position,
+            first=first,
         )
         self._events.failed(
             catch_up.subscription, outcome, reply, was_failing=catch_up.is_failing

@@ -43,8 +43,8 @@ ATTEMPT_REASONS: Final[Mapping[AttemptReason, str]] = {
     AttemptReason.RETRY: "a retry, by the schedule",
     AttemptReason.NEWS: "ahead of the next retry, because of a new record",
     AttemptReason.PROBE: "all tries are used up: a new record is one more",
-    AttemptReason.CATCH_UP: "what came while it was behind, paused or sent again",
-    AttemptReason.SENT_AGAIN: "a dead letter, sent again as asked",
+    AttemptReason.CATCH_UP: "it was behind or paused, or the hub restarted",
+    AttemptReason.SENT_AGAIN: "sent again, as asked",
     AttemptReason.ASKED: "a retry, as asked",
 }
 """Why a request to a callback was made then, in words."""

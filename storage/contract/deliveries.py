@@ -160,7 +160,8 @@ class DeliveryStore(Protocol):
     ) -> None:
         """Send the subscription once more, from now on, all records above ``after``
         that it wants and the log still has. This is done by a retry that leaves none of
-        them out.
+        them out, and says which it was sent before (``skip_after``). If it is well, it
+        stays so until one of these requests fails.
 
         Raises `NotFound` unless the subscription is active, `SubscriptionPaused`, or
         `StorageBusy` while it is in an unfinished chunk or its retry is leased.

@@ -53,7 +53,9 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription with an open retry: it did not answer in time, or is paused.
 
     It is sent the records above ``position`` in order, except those in ``(skip_after,
-    skip_to]``, which were delivered before (if a dead letter is retried).
+    skip_to]``, which were delivered before (if a dead letter is sent again). Those up
+    to ``skip_after`` are sent again, as somebody asked; in a replay ``skip_to`` is the
+    same, and nothing is skipped.
     """
 
     subscription: Subscription
@@ -152,8 +154,8 @@ class AttemptReason(StrEnum):
     RETRY = "retry"  # the schedule's, after a failure
     NEWS = "news"  # ahead of the schedule, because of a new record
     PROBE = "probe"  # all tries are used up: each new record is one
-    CATCH_UP = "catch_up"  # records that came while it was behind, paused or restarted
-    SENT_AGAIN = "sent_again"  # a dead letter, as somebody asked
+    CATCH_UP = "catch_up"  # it was behind or paused, or the hub restarted
+    SENT_AGAIN = "sent_again"  # in a replay or of a dead letter, as somebody asked
     ASKED = "asked"  # a retry, as somebody asked
 
 

@@ -18,7 +18,8 @@ END = 2**63 - 1
 """Above every position."""
 
 Skipped = tuple[int | None, int | None]
-"""Positions (after, to] that are skipped; (None, None): none are."""
+"""Positions (after, to] that are skipped; (None, None): none are. An empty range skips
+nothing either, and says up to where records are sent again."""
 
 # --- what is wanted ---
 
@@ -162,14 +163,10 @@ def replay(
     _refuse_if_at_work(subscription_id, connection)
     position = max(after, tail)
     if reached is None:
-        _open(subscription_id, position, END, now, connection)
+        passed = last_passed(subscription_id, connection)
+        _open(subscription_id, position, passed, now, connection)
     else:
-        connection.execute(
-            "UPDATE stragglers SET position = min(position, ?), skip_after = NULL,"
-            " skip_to = NULL, attempts = 0, next_try = ?, due = ?, tried_to = NULL"
-            " WHERE subscription_id = ?",
-            (position, now, now, subscription_id),
-        )
+        _send_again_from(position, subscription_id, now, connection)
     note_conditions([subscription_id], now, connection)
 
 
@@ -205,23 +202,38 @@ def _set_back(
     The retry must stand right behind the range. Raises `StorageBusy`.
     """
     retrying = connection.execute(
-        "SELECT position, lease_id, skip_to FROM stragglers WHERE subscription_id = ?",
+        "SELECT position, lease_id, coalesce(skip_after < skip_to, FALSE)"
+        " FROM stragglers WHERE subscription_id = ?",
         (subscription_id,),
     ).fetchone()
     if retrying is None:
         return False
-    reached, lease_id, skip_to = retrying
+    reached, lease_id, is_skipping = retrying
     is_behind = reached >= position and not wanted_range(
         subscription_id, last, reached, connection
     )
-    if lease_id or skip_to is not None or not is_behind:
+    if lease_id or is_skipping or not is_behind:
         raise StorageBusy(f"subscription {subscription_id} is catching up already")
-    connection.execute(
-        "UPDATE stragglers SET position = ?, attempts = 0, next_try = ?, due = ?,"
-        " tried_to = NULL WHERE subscription_id = ?",
-        (position, now, now, subscription_id),
-    )
+    _send_again_from(position, subscription_id, now, connection)
     return True
+
+
+def _send_again_from(
+    position: int, subscription_id: int, now: int, connection: sqlite3.Connection
+) -> None:
+    """Set an open retry back, never forward; nothing is skipped any more.
+
+    What it had passed is sent again, and so is what a retry that was set back before
+    has not come to yet.
+    """
+    connection.execute(
+        "UPDATE stragglers SET position = min(position, :position),"
+        " skip_after = max(position, coalesce(skip_to, 0)),"
+        " skip_to = max(position, coalesce(skip_to, 0)),"
+        " attempts = 0, next_try = :now, due = :now, tried_to = NULL"
+        " WHERE subscription_id = :subscription",
+        {"position": position, "now": now, "subscription": subscription_id},
+    )
 
 
 def _open(
@@ -231,12 +243,10 @@ def _open(
     now: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """Open a retry of the range.
+    """Open a retry that sends the range (position, last] again.
 
     What fan-out has delivered since the range is skipped.
     """
-    passed = last_passed(subscription_id, connection)
-    is_ahead = passed > last
     connection.execute(
         "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
         " next_try, failing_since, last_status, last_error, skip_after, skip_to,"
@@ -247,8 +257,8 @@ def _open(
             "subscription": subscription_id,
             "position": position,
             "now": now,
-            "skip_after": last if is_ahead else None,
-            "skip_to": passed if is_ahead else None,
+            "skip_after": last,
+            "skip_to": max(last, last_passed(subscription_id, connection)),
         },
     )
 
@@ -277,7 +287,9 @@ UPDATE subscriptions AS s SET
 FROM (
     SELECT b.id,
         CASE WHEN b.exhausted OR g.attempts > 0 THEN 'failing'
-            WHEN g.subscription_id IS NOT NULL THEN 'slow' ELSE 'ok' END AS condition,
+            WHEN g.subscription_id IS NULL THEN 'ok'
+            WHEN g.skip_to IS NOT NULL AND b.condition = 'ok' THEN 'ok'
+            ELSE 'slow' END AS condition,
         coalesce(g.failing_since, :at) AS since,
         CASE WHEN g.attempts > 0 OR g.attempts = 0 AND NOT b.exhausted
             THEN g.last_error WHEN b.exhausted THEN b.failure ELSE '' END AS failure
@@ -286,7 +298,8 @@ FROM (
 ) n WHERE s.id = n.id AND (s.condition, s.failure) <> (n.condition, n.failure)
 """
 """A subscription stays ``exhausted`` until a 2xx, and keeps the reason why its last
-record was given up."""
+record was given up. One that is well stays so while it is sent something again because
+somebody asked (``skip_to``), until that fails."""
 
 
 def note_conditions(
@@ -474,7 +487,7 @@ def _around(
 ) -> list[tuple[int, int]]:
     """The parts of the range that are not skipped."""
     skip_after, skip_to = skipped
-    if skip_after is None or skip_to is None:
+    if skip_after is None or skip_to is None or skip_after == skip_to:
         return [(first, last)] if first <= last else []
     parts = []
     if first <= min(last, skip_after):

@@ -261,7 +261,7 @@ async def test_a_dead_letter_becomes_a_retry_that_is_due_now(
     (retrying,) = await scene.claim_retrying(at(10))
     assert retrying.subscription.id == late.id
     assert (retrying.position, retrying.attempts) == (0, 0)
-    assert (retrying.skip_after, retrying.skip_to) == (None, None)
+    assert (retrying.skip_after, retrying.skip_to) == (1, 1), "it skips nothing"
 
 
 async def test_a_retried_range_skips_what_was_delivered_since(scene: Scene) -> None:
@@ -398,7 +398,23 @@ async def test_a_retry_right_behind_the_range_is_set_back(scene: Scene) -> None:
     retrying = await scene.storage.deliveries.retrying_subscription(late.id)
     assert retrying is not None
     assert (retrying.position, retrying.next_try) == (0, at(20))
-    assert retrying.skip_to is None
+    assert (retrying.skip_after, retrying.skip_to) == (2, 2), "it skips nothing"
+
+
+async def test_a_retry_that_sends_another_dead_letter_is_not_set_back(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await kill(scene, feed)
+    await scene.publish(feed)
+    await scene.deliver()
+    await scene.publish(feed)
+    await fail_again(scene, late)
+    first, second = await dead(scene)
+    await scene.storage.deliveries.retry_dead_letter(first.id, START)
+    with pytest.raises(StorageBusy):
+        await scene.storage.deliveries.retry_dead_letter(second.id, START)
+    assert await dead(scene) == [second]
 
 
 @pytest.mark.parametrize("is_leased", [True, False])

@@ -358,7 +358,9 @@ async def test_a_subscription_that_catches_up_is_slow(scene: Scene) -> None:
     assert (slow.health, slow.since) == (SubscriptionHealth.SLOW, at(10))
 
 
-async def test_a_dead_letter_that_is_replayed_is_caught_up_with(scene: Scene) -> None:
+async def test_one_that_is_well_stays_so_while_a_dead_letter_is_sent_again(
+    scene: Scene,
+) -> None:
     feed = await scene.add_feed()
     late = await scene.subscribe_retrying(feed)
     await scene.claim_retrying(at(10))
@@ -372,11 +374,15 @@ async def test_a_dead_letter_that_is_replayed_is_caught_up_with(scene: Scene) ->
         was_untried=True,
     )
     await scene.flush(when=at(10), given_up=(lost,))
-    assert (await condition_of(scene, late)).health is SubscriptionHealth.OK
+    well = await condition_of(scene, late)
+    assert (well.health, well.since) == (SubscriptionHealth.OK, at(10))
     (dead,) = await scene.storage.deliveries.dead_letters(after=0, limit=9)
     await scene.storage.deliveries.retry_dead_letter(dead.id, at(20))
-    slow = await condition_of(scene, late)
-    assert (slow.health, slow.since) == (SubscriptionHealth.SLOW, at(20))
+    assert await condition_of(scene, late) == well
+    await scene.claim_retrying(at(21))
+    await scene.flush(when=at(22), moved=(moved(late, 1, finished=True),))
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
+    assert await condition_of(scene, late) == well
 
 
 @pytest.mark.parametrize("is_gone", [True, False])

@@ -34,12 +34,13 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a retrying subscription has come: it is owed all records above
     ``position``.
 
-    Records it got before are left out (``skip_after``, ``skip_to``). ``failures`` are
-    consecutive, at the next record; an exhausted subscription has used up all tries. A
-    try before ``scheduled``, when the next one is due, is made because of new records
-    or because somebody asked for it, and is not counted. ``missed`` records are named
-    in the next request. A request up to ``tried_to`` was made, or is being made: a
-    repetition must be the same notification.
+    Those in (``skip_after``, ``skip_to``] are left out, as it got them before; those up
+    to ``skip_after`` are sent again, as somebody asked. ``failures`` are consecutive,
+    at the next record; an exhausted subscription has used up all tries. A try before
+    ``scheduled``, when the next one is due, is made because of new records or because
+    somebody asked for it, and is not counted. ``missed`` records are named in the next
+    request. A request up to ``tried_to`` was made, or is being made: a repetition must
+    be the same notification.
     """
 
     subscription: Subscription
@@ -145,13 +146,18 @@ def progressed(
     *,
     at: datetime,
     until: datetime,
+    first: Position | None = None,
 ) -> DeliveryOutcome:
-    """The outcome of a 2xx for all records up to ``last``; the lease goes on."""
+    """The outcome of a 2xx for all records up to ``last``; the lease goes on.
+
+    ``first``: the first of the records, if there are several.
+    """
     subscription_id = before.subscription.id
+    why = _why(before, first or last, at)
     return DeliveryOutcome(
         moved=replace(before.delivered(last).moved(until), last_status=reply.status),
         recovered=subscription_id if before.is_exhausted else None,
-        attempt=attempt_of(subscription_id, last, reply, at, _why(before, at)),
+        attempt=attempt_of(subscription_id, last, reply, at, why),
     )
 
 
@@ -201,14 +207,16 @@ def held_up(
     at: datetime,
     jitter: float,
     log_end: Position,
+    first: Position | None = None,
 ) -> DeliveryOutcome:
     """The outcome of a request for the records up to ``last`` that got no 2xx.
 
     ``log_end`` is the end of the log: all records up to it are given up with the last
-    try.
+    try. ``first``: the first of the records, if there are several.
     """
     subscription_id = catch_up.subscription.id
-    attempt = attempt_of(subscription_id, last, reply, at, _why(catch_up, at))
+    why = _why(catch_up, first or last, at)
+    attempt = attempt_of(subscription_id, last, reply, at, why)
     if reply.verdict is Verdict.GONE:
         return DeliveryOutcome(ended=(subscription_id, GONE), attempt=attempt)
     failures, next_try = _next_try(catch_up, reply, at, jitter)
@@ -234,8 +242,8 @@ def held_up(
     return DeliveryOutcome(moved=moved, attempt=attempt)
 
 
-def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
-    """Why the next request is made at that time."""
+def _why(catch_up: CatchUpProgress, first: Position, at: datetime) -> AttemptReason:
+    """Why the next request, which begins with that record, is made at that time."""
     if catch_up.is_asked:
         return AttemptReason.ASKED
     is_early = catch_up.scheduled is not None and at < catch_up.scheduled
@@ -245,7 +253,7 @@ def _why(catch_up: CatchUpProgress, at: datetime) -> AttemptReason:
         return AttemptReason.NEWS if is_early else AttemptReason.NEW_RECORD
     if catch_up.failures:
         return AttemptReason.RETRY
-    is_again = catch_up.skip_to is not None
+    is_again = catch_up.skip_after is not None and first <= catch_up.skip_after
     return AttemptReason.SENT_AGAIN if is_again else AttemptReason.CATCH_UP
 
 

@@ -75,7 +75,7 @@ def _doing(facts: SubscriptionFacts, now: datetime) -> str:
             return f"nothing waits to be delivered{_what_was_dropped(facts)}"
     if facts.retrying is not None:
         doing = _catching_up(facts.subscription, facts.retrying, now)
-        return f"{_slowness(facts)}{doing}"
+        return f"{_slowness(facts)}{_what_was_asked(facts, facts.retrying)}{doing}"
     if facts.subscription.exhausted:
         said = "it was given up; each new record is tried once"
         kept = "; what was given up is kept as a dead letter, and can be sent again"
@@ -122,6 +122,14 @@ def _slowness(facts: SubscriptionFacts) -> str:
     if facts.took is None:
         return records
     return f"its last request took {duration(facts.took)}; {records}"
+
+
+def _what_was_asked(facts: SubscriptionFacts, late: RetryingSubscription) -> str:
+    """Why one that is well has records that wait, before what is done about it."""
+    is_well = facts.health is SubscriptionHealth.OK
+    if is_well and late.skip_after is not None and late.position < late.skip_after:
+        return "it is sent records again, as asked; "
+    return ""
 
 
 def _what_was_dropped(facts: SubscriptionFacts) -> str:

@@ -490,8 +490,9 @@ class SubscriptionRoutes(Routes):
         description="Newest first. All are kept for 7 days, but of failures and of what"
         " was caught up with at most the last 2,000: `kept_from`. Each has its"
         " `reason` (`new_record`; `retry`, by the schedule; `news`, ahead of it because"
-        " of a new record; `probe`, once all tries are used up; `catch_up`;"
-        " `sent_again`; `asked`; `unknown`), and the `title` of the first of the"
+        " of a new record; `probe`, once all tries are used up; `catch_up`, as it was"
+        " behind or paused, or the hub restarted; `sent_again`, in a replay or of a"
+        " dead letter; `asked`; `unknown`), and the `title` of the first of the"
         " `entries` that it told of (0: the log no longer has them). `told` names all"
         " entries of the `record` that is asked for.",
         answers={200: AttemptsJson},

@@ -461,7 +461,7 @@ BEGIN
     upto := coalesce(above.last, (given ->> 'last')::bigint);
     from_there := greatest((given ->> 'first')::bigint,
         coalesce(retrying.position, 0) + 1);
-    IF retrying.skip_after IS NULL OR retrying.skip_to IS NULL THEN
+    IF retrying.skip_after IS NOT DISTINCT FROM retrying.skip_to THEN
         IF from_there <= upto THEN
             PERFORM add_dead_letter(whose, from_there, upto, given ->> 'reason', at);
         END IF;
@@ -503,12 +503,22 @@ $$;
 
 CREATE OR REPLACE FUNCTION open_range(wanted bigint, given bigint, upto bigint, now bigint)
 RETURNS void LANGUAGE sql AS $$
--- Open a retry of a range. What fan-out has delivered since the range is skipped.
+-- Open a retry that sends the range (given, upto] again. What fan-out has delivered since
+-- the range is skipped.
 INSERT INTO retries (subscription_id, feed_id, position, attempts, next_try,
     failing_since, last_status, last_error, skip_after, skip_to, lease_id, due)
-SELECT id, feed_id, given, 0, now, now, 0, '', CASE WHEN p > upto THEN upto END,
-    CASE WHEN p > upto THEN p END, 0, now
-FROM subscriptions, last_passed(wanted) p WHERE id = wanted;
+SELECT id, feed_id, given, 0, now, now, 0, '', upto,
+    greatest(upto, last_passed(wanted)), 0, now FROM subscriptions WHERE id = wanted;
+$$;
+
+CREATE OR REPLACE FUNCTION send_again_from(wanted bigint, given bigint, now bigint)
+RETURNS void LANGUAGE sql AS $$
+-- Set an open retry back, never forward; nothing is skipped any more. What it had passed
+-- is sent again, and so is what a retry that was set back before has not come to yet.
+UPDATE retries SET position = least(position, given),
+    skip_after = greatest(position, skip_to), skip_to = greatest(position, skip_to),
+    attempts = 0, next_try = now, due = now, tried_to = NULL
+    WHERE subscription_id = wanted;
 $$;
 
 CREATE OR REPLACE FUNCTION retry_dead_letter(dead bigint, now bigint)
@@ -543,14 +553,13 @@ BEGIN
     IF FOUND THEN
         SELECT * INTO left_over FROM wanted_range(whose, letter.last, retrying.position,
             0, 0);
-        IF retrying.lease_id <> 0 OR retrying.skip_to IS NOT NULL
+        IF retrying.lease_id <> 0 OR retrying.skip_after < retrying.skip_to
             OR retrying.position < start OR left_over.first IS NOT NULL THEN
             outcome := 'catching up';
             RETURN NEXT;
             RETURN;
         END IF;
-        UPDATE retries SET position = start, attempts = 0, next_try = now, due = now,
-            tried_to = NULL WHERE subscription_id = whose;
+        PERFORM send_again_from(whose, start, now);
     ELSE
         PERFORM open_range(whose, start, letter.last, now);
     END IF;
@@ -589,11 +598,9 @@ BEGIN
     END IF;
     SELECT greatest(after, tail) INTO start FROM log_head;
     IF retrying.subscription_id IS NULL THEN
-        PERFORM open_range(wanted, start, 9223372036854775807, now);
+        PERFORM open_range(wanted, start, last_passed(wanted), now);
     ELSE
-        UPDATE retries SET position = least(position, start), skip_after = NULL,
-            skip_to = NULL, attempts = 0, next_try = now, due = now, tried_to = NULL
-            WHERE subscription_id = wanted;
+        PERFORM send_again_from(wanted, start, now);
     END IF;
     PERFORM note_conditions(ARRAY[wanted], now);
     RETURN 'done';

@@ -77,7 +77,8 @@ CREATE OR REPLACE FUNCTION note_conditions(ids bigint[], at bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 -- Store whether subscriptions fail, are behind or are well, and since when. A
 -- subscription stays `exhausted` until a 2xx, and keeps the reason why its last record
--- was given up.
+-- was given up. One that is well stays so while it is sent something again because
+-- somebody asked (`skip_to`), until that fails.
 BEGIN
     UPDATE subscriptions s SET
         condition_since =
@@ -86,7 +87,9 @@ BEGIN
     FROM (
         SELECT b.id,
             CASE WHEN b.exhausted OR g.attempts > 0 THEN 'failing'
-                WHEN g.subscription_id IS NOT NULL THEN 'slow' ELSE 'ok' END AS condition,
+                WHEN g.subscription_id IS NULL THEN 'ok'
+                WHEN g.skip_to IS NOT NULL AND b.condition = 'ok' THEN 'ok'
+                ELSE 'slow' END AS condition,
             coalesce(g.failing_since, at) AS since,
             CASE WHEN g.attempts > 0 OR g.attempts = 0 AND NOT b.exhausted
                 THEN g.last_error WHEN b.exhausted THEN b.failure ELSE '' END AS failure

@@ -399,18 +399,10 @@ class MemoryDeliveries:
             raise StorageBusy("in a chunk")
         position = Position(max(after, state.tail))
         if found is None:
-            self._retry(subscription, position, 2**63 - 1, now)
+            passed = state.last_passed(subscription_id)
+            self._retry(subscription, position, passed, now)
         else:
-            found.due = now
-            found.stored = replace(
-                found.stored,
-                position=min(found.stored.position, position),
-                skip_after=None,
-                skip_to=None,
-                attempts=0,
-                next_try=now,
-                tried_to=None,
-            )
+            _set_back(found, position, now)
         state.note_conditions([subscription_id], now)
 
     def _retry(
@@ -422,14 +414,11 @@ class MemoryDeliveries:
             known = found.stored
             between = state.wanted(subscription.id, last, known.position)
             is_behind = known.position >= position and not between
-            if known.lease_id or known.skip_to is not None or not is_behind:
+            is_skipping = known.skip_after != known.skip_to
+            if known.lease_id or is_skipping or not is_behind:
                 raise StorageBusy("elsewhere")
-            found.due = now
-            found.stored = replace(
-                known, position=position, attempts=0, next_try=now, tried_to=None
-            )
+            _set_back(found, position, now)
             return
-        passed = state.last_passed(subscription.id)
         retrying = RetryingSubscription(
             subscription=subscription,
             position=position,
@@ -438,8 +427,8 @@ class MemoryDeliveries:
             failing_since=now,
             last_status=0,
             last_error="",
-            skip_after=Position(last) if passed > last else None,
-            skip_to=Position(passed) if passed > last else None,
+            skip_after=Position(last),
+            skip_to=Position(max(last, state.last_passed(subscription.id))),
         )
         state.retries[subscription.id] = ModelRetry(retrying, now, _START)
 
@@ -617,6 +606,22 @@ class MemoryDeliveries:
         state.attempts = [each for each in state.attempts if each not in old]
         state.finished = [each for each in state.finished if each not in done]
         return len(old) + len(done)
+
+
+def _set_back(retry: ModelRetry, position: Position, now: datetime) -> None:
+    """Send again what it had passed, and what was to be sent again before."""
+    known = retry.stored
+    reached = Position(max(known.position, known.skip_to or 0))
+    retry.due = now
+    retry.stored = replace(
+        known,
+        position=min(known.position, position),
+        skip_after=reached,
+        skip_to=reached,
+        attempts=0,
+        next_try=now,
+        tried_to=None,
+    )
 
 
 def _sent(chunk: ModelChunk) -> SentChunk:

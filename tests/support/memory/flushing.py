@@ -226,7 +226,7 @@ class Flushing:
         last = above[-1] if above else given_up.last
         first = max(given_up.first, (known.position if known else 0) + 1)
         parts = [(first, last)]
-        if skip_after is not None and skip_to is not None:
+        if skip_after is not None and skip_to is not None and skip_after != skip_to:
             rest = state.wanted(subscription_id, max(skip_to, first - 1), last)
             parts = [(first, min(last, skip_after))]
             parts += [(rest[0], rest[-1])] if rest else []

@@ -222,10 +222,13 @@ class State:
         known = self.condition(subscription.id)
         retry = self.retries.get(subscription.id)
         late = retry.stored if retry else None
+        is_well = known.health is SubscriptionHealth.OK
         if subscription.exhausted or (late and late.attempts):
             health = SubscriptionHealth.FAILING
+        elif late is None or (late.skip_to is not None and is_well):
+            health = SubscriptionHealth.OK
         else:
-            health = SubscriptionHealth.SLOW if late else SubscriptionHealth.OK
+            health = SubscriptionHealth.SLOW
         if health is not known.health:
             known.since = late.failing_since if late else at
         known.health = health

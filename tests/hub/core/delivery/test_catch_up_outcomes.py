@@ -93,6 +93,11 @@ def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
 
 
 SCHEDULED, LATER = {"scheduled": START}, START + timedelta(seconds=1)
+AGAIN = SCHEDULED | {
+    "failures": 0,
+    "skip_after": Position(11),
+    "skip_to": Position(20),
+}
 REASONS = [
     ({"is_first": True, "failures": 0}, AttemptReason.NEW_RECORD),
     ({"is_first": True, "failures": 0, "is_exhausted": True}, AttemptReason.PROBE),
@@ -103,15 +108,11 @@ REASONS = [
         AttemptReason.PROBE,
     ),
     (SCHEDULED | {"failures": 0}, AttemptReason.CATCH_UP),
-    (
-        SCHEDULED | {"failures": 0, "skip_to": Position(20)},
-        AttemptReason.SENT_AGAIN,
-    ),
-    (
-        SCHEDULED | {"failures": 0, "skip_to": Position(20), "is_exhausted": True},
-        AttemptReason.SENT_AGAIN,
-    ),
-    (SCHEDULED | {"skip_to": Position(20)}, AttemptReason.RETRY),
+    (AGAIN, AttemptReason.SENT_AGAIN),
+    (AGAIN | {"is_exhausted": True}, AttemptReason.SENT_AGAIN),
+    (AGAIN | {"skip_to": Position(11)}, AttemptReason.SENT_AGAIN),
+    (AGAIN | {"skip_after": Position(10)}, AttemptReason.CATCH_UP),
+    (AGAIN | {"failures": 2}, AttemptReason.RETRY),
     (SCHEDULED | {"is_asked": True}, AttemptReason.ASKED),
     ({"scheduled": LATER, "is_asked": True}, AttemptReason.ASKED),
 ]
@@ -127,6 +128,19 @@ def test_a_try_says_why_it_was_made(
     assert failed.attempt is not None
     assert done.attempt is not None
     assert {failed.attempt.reason, done.attempt.reason} == {reason}
+
+
+def test_what_is_sent_again_in_one_request_with_what_is_new_is_sent_again() -> None:
+    here = replace(HERE, **AGAIN)
+    again, last = Position(11), Position(25)
+    done = progressed(here, last, OK, at=START, until=UNTIL, first=again)
+    failed = held_up(
+        here, last, FAILURE, at=START, jitter=0.0, log_end=last, first=again
+    )
+    for outcome in (done, failed):
+        assert outcome.attempt is not None
+        assert outcome.attempt.reason is AttemptReason.SENT_AGAIN
+        assert outcome.attempt.position == last
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ DEAD = DeadLetter(
     at=START,
 )
 
-
+AGAIN = {"skip_after": Position(4), "skip_to": Position(4)}
 GAP = SubscriptionGap(
     records=1, first=Position(7), oldest=START, until=START + timedelta(seconds=9)
 )
@@ -100,6 +100,23 @@ def facts(
             " letter, and can be sent again",
         ),
         (facts(OK), "new records are being sent"),
+        (
+            facts(OK, a_retry(lease_id=9, **AGAIN)),
+            "it is sent records again, as asked; a request is under way",
+        ),
+        (
+            facts(OK, a_retry(next_try=START, **AGAIN)),
+            "it is sent records again, as asked; the next try is due now",
+        ),
+        (
+            facts(OK, a_retry(lease_id=9, skip_after=0, skip_to=0)),
+            "a request is under way",
+        ),
+        (
+            facts(SLOW, a_retry(lease_id=9, **AGAIN)),
+            "2 records behind; a request is under way",
+        ),
+        (facts(OK, a_retry(lease_id=9)), "a request is under way"),
         (
             facts(FAILING, a_retry(attempts=1)),
             "1 try by the schedule failed; the next try is at 2026-01-01 00:02:00Z"

@@ -179,7 +179,7 @@ async def test_what_was_given_up_and_sent_again_is_told_in_the_order_of_time(
         *("Delivered", "Not delivered", "Given up", "Delivered", "Waits")
     ]
     assert "tried too often" in told[2][3]
-    assert "a dead letter, sent again as asked" in told[3][3]
+    assert "(sent again, as asked)" in told[3][3]
 
 
 async def test_requests_to_callbacks_that_are_gone_since_are_told_as_well(
