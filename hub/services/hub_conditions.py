@@ -254,16 +254,12 @@ class HubConditions:
             self._faults = (self._faults[0] if self._faults else now, now)
             self._all_faults = faults
 
-    def _said_faults(self) -> str:
-        """Which writes failed; "" if none did of late."""
-        if self._faults is None:
-            return ""
-        former, faults = self._former_faults, self._all_faults
-        count = faults.count - former.count
-        first, last = (f"{each:%Y-%m-%d %H:%M:%S}Z" for each in self._faults)
+    def _said_faults(self, count: int, span: tuple[datetime, datetime]) -> str:
+        """How many writes failed of late, and when the first and the last of them."""
+        first, last = (f"{each:%Y-%m-%d %H:%M:%S}Z" for each in span)
         if count == 1:
             return f"a write failed at {last}"
-        if faults.stretches - former.stretches > 1:
+        if self._all_faults.stretches - self._former_faults.stretches > 1:
             return (
                 f"{count:,} writes failed between {first} and {last} while others"
                 " succeeded, the last"
@@ -274,12 +270,15 @@ class HubConditions:
         """The conditions that hold, errors first."""
         if self._stopping:
             yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
-        failed = self._said_faults()
-        if error := self._storage.write_error() or self._write_error:
-            has_several = self._all_faults.count > self._former_faults.count + 1
+        count = self._all_faults.count - self._former_faults.count
+        failed = self._said_faults(count, self._faults) if self._faults else ""
+        error = self._storage.write_error()
+        if error and failed and count > 1:
+            error = f"{failed}: {error}"
+        if error := error or self._write_error:
             yield _Finding(
                 key="unwritable",
-                what=f"{failed}: {error}" if failed and has_several else error,
+                what=error,
                 advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
                 is_error=True,
             )

@@ -217,6 +217,19 @@ async def test_writes_that_failed_with_none_between_that_succeeded_are_one_outag
     assert [each[0] for each in await scene.found()] == [over]
 
 
+async def test_a_trial_that_hangs_is_not_counted_among_writes_that_failed(
+    scene: Scene,
+) -> None:
+    scene.fail("no luck", is_first=True)
+    await scene.found()
+    scene.fail("no luck", is_first=True)
+    await scene.found()
+    scene.storage.error = ""
+    scene.clock.advance(CHECK_SECONDS)
+    scene.storage.failures = [TimeoutError()]
+    assert [each[0] for each in await scene.found()] == ["a write took longer than 5 s"]
+
+
 async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:
     """And again soon, if it could not be written."""
     time, storage, told = PlayedTime(), FakeStorage(), list[set[str]]()
