@@ -220,8 +220,8 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
 @click.option(
     "--order",
     type=click.Choice(("earliest", "latest", "delay")),
-    help="Which come first; delay: the longest after their publication, of some"
-    " hundreds that are looked at.  [default: earliest]",
+    help="Which to list first. delay: those committed longest after their"
+    " publication, among the few hundred that are read.  [default: earliest]",
 )
 @click.option("--feed", type=click.IntRange(1), help="Only of the feed with this id.")
 @click.option("--search", help="Only with all of these words in the title.")

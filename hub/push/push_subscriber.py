@@ -14,6 +14,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from random import Random
 from typing import Final
@@ -45,6 +46,7 @@ from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from hub.runtime.work_leases import WorkClaims
 from protocols.http import parse_retry_after
 from protocols.legacy_pings import LEASE_SECONDS, is_registered, registration_form
@@ -298,7 +300,7 @@ class PushSubscriber:
         unused: list[str] = []
         if self._used.is_on and self._used.unused:
             named = await self._pushes.named_hubs()
-            unused = await asyncio.to_thread(self._used.left_out, named)
+            unused = await run_in_thread(partial(self._used.left_out, named))
         await self._pushes.switch(is_on=self._used.is_on, unused=unused)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:

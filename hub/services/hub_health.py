@@ -59,7 +59,7 @@ class HubFreshness:
 class EndedSubscriptions:
     """Subscriptions that have ended and are still kept, by how they ended.
 
-    ``gone_of_day``: how many callbacks answered 410 in the last day.
+    ``gone_of_day``: those whose callback answered 410 in the last day.
     """
 
     gone: int

@@ -136,7 +136,8 @@ def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
 
 
 def path_id(request: Request, what: str, name: str = "id") -> int:
-    """The ``{id}`` of the path. Raises `Problem` 404 if it is not a number."""
+    """The parameter ``name`` of the path, a number; one that is larger than any id is
+    `LARGEST_ID`, which nothing has. Raises `Problem` 404 if it is not a number."""
     raw = str(request.path_params[name])
     if not raw.isascii() or not raw.isdigit() or len(raw) > 19:
         raise Problem(HTTPStatus.NOT_FOUND, f"no {what} {raw[:40]}")

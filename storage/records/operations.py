@@ -62,15 +62,15 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 class WriteFaults(msgspec.Struct, frozen=True):
     """How many writes failed by a fault of the disk or the server since the database
-    was opened, and why the last one did. ``stretches``: how often they began to, while
-    others had succeeded since the one before."""
+    was opened, and why the last one did. ``stretches``: how many runs of failures that
+    is; a write that succeeds ends a run."""
 
     count: int = 0
     last: str = ""
     stretches: int = 0
 
     def one_more(self, reason: str, *, is_first: bool) -> WriteFaults:
-        """``is_first``: of a stretch."""
+        """``is_first``: whether it is the first of its stretch."""
         return WriteFaults(self.count + 1, reason, self.stretches + is_first)
 
 

@@ -150,8 +150,8 @@ def velocity(posting: Posting, now: datetime) -> float:
 
 
 def is_new(posting: Posting, now: datetime) -> bool:
-    """Whether the feed is known for less than the days that `velocity` is the mean of
-    at least, so that it posted more often than that says."""
+    """Whether the feed has been known for less than `PRIOR_DAYS`, the shortest time
+    over which `velocity` takes a mean: it then posts more often than that says."""
     return posting.weight > 0 and _seen_days(posting, now) < PRIOR_DAYS
 
 

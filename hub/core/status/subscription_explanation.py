@@ -38,8 +38,7 @@ class SubscriptionGap:
         least = "at least " if self.has_more else ""
         records = f"{self.records} record{'' if self.records == 1 else 's'}"
         until = "on" if self.until is None else f"until {_second(self.until)}"
-        came = f"came from {_second(self.oldest)} {until}"
-        return f"{least}{records} that {came} it did not get"
+        return f"it did not get {least}{records} from {_second(self.oldest)} {until}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

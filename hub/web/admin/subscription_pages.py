@@ -6,6 +6,7 @@ They also show how deliveries go, and what can be done about it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
 from starlette.requests import Request
@@ -230,6 +231,7 @@ class SubscriptionPages(OperatorPages):
             stages=STAGE_WORDS,
             wanted=wanted,
             next=place_of(last.at, last.position) if last else None,
+            around=_around(wanted),
             query={
                 name: value
                 for name, value in asked.query_params.items()
@@ -450,6 +452,16 @@ _DONE: Final[Mapping[str, str]] = {
     " letter is still here. Send it again in a second.",
     "discarded": "The dead letter was discarded: it is not sent any more.",
 }
+
+
+def _around(wanted: AttemptRange) -> tuple[str, str] | None:
+    """The span that begins half an hour before the wanted one and ends half an hour
+    after it, as parameters of a query; None if the wanted one is open."""
+    if wanted.since is None or wanted.until is None:
+        return None
+    half = timedelta(minutes=30)
+    begin, end = wanted.since - half, wanted.until + half
+    return f"{begin:%Y-%m-%dT%H:%M:%SZ}", f"{end:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _subscription_id(request: Request) -> SubscriptionId:

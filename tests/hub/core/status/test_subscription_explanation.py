@@ -159,18 +159,18 @@ def facts(
         (facts(SubscriptionHealth.ENDED), "it has ended: nothing is sent"),
         (
             facts(GONE, gap=replace(GAP, until=None)),
-            "it has ended: nothing is sent; 1 record that came from 2026-01-01"
-            " 00:00:00Z on it did not get",
+            "it has ended: nothing is sent; it did not get 1 record from 2026-01-01"
+            " 00:00:00Z on",
         ),
         (
             facts(GONE, gap=replace(GAP, records=100, until=None, has_more=True)),
-            "it has ended: nothing is sent; at least 100 records that came from"
-            " 2026-01-01 00:00:00Z on it did not get",
+            "it has ended: nothing is sent; it did not get at least 100 records"
+            " from 2026-01-01 00:00:00Z on",
         ),
         (
             facts(OK, lag=NO_LAG, gap=GAP),
-            "nothing waits to be delivered; 1 record that came from 2026-01-01"
-            " 00:00:00Z until 2026-01-01 00:00:09Z it did not get",
+            "nothing waits to be delivered; it did not get 1 record from 2026-01-01"
+            " 00:00:00Z until 2026-01-01 00:00:09Z",
         ),
     ],
 )

@@ -193,7 +193,9 @@ async def test_those_that_are_over_are_found_beside_the_others(
     overview = await browser.open("/admin")
     assert counted_over(overview) == ["0", "1", "0"]
     [link] = read(overview).xpath("//ul[@class='attention']//a")
-    assert link.text_content() == "1 callback is gone (410), in the last day"
+    assert link.text_content() == (
+        "1 subscription ended in the last day since the callback was gone (410)"
+    )
     [row] = rows(await browser.open(link.get("href")))
     assert (row[0], row[1]) == (HOOK, f"gone for 0 s {GONE}")
     none = await browser.open("/admin/subscriptions?search=you.example&sort=-id")
@@ -223,7 +225,7 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     [time, _] = ended.xpath(".//time/@datetime")
     assert time == hub.clock.now().isoformat()
     assert ended.text_content().endswith(GONE)
-    assert "1 record that came from" in text
+    assert "did not get 1 record from" in text
     assert f"fanfare subs resubscribe {made.id}" in text
     assert "only while the last request that its callback accepted is kept" in text
     hub.clock.advance(60)
@@ -235,7 +237,7 @@ async def test_one_that_is_over_says_when_and_why_and_begins_anew_by_a_form(
     found = await hub.storage.subscriptions.get(made.id)
     assert found is not None
     assert (found.state, found.secret) == (SubscriptionState.ACTIVE, "hers")
-    assert "; 1 record that came from" in text_of(after)
+    assert "; it did not get 1 record from" in text_of(after)
     offer = "//a[. = 'Send everything from the first of them on']/@href"
     assert read(after).xpath(offer) == ["#again"]
     assert "What came since, and it got, is sent once more with them." in text_of(after)
@@ -304,7 +306,7 @@ async def test_a_callback_that_is_gone_for_longer_than_a_day_asks_for_no_attenti
 ) -> None:
     await take_gone(hub, feed, hours=25)
     overview = await browser.open("/admin")
-    assert "is gone (410)" not in text_of(overview)
+    assert "callback was gone (410)" not in text_of(overview)
     assert counted_over(overview) == ["0", "1", "0"]
 
 
@@ -329,6 +331,7 @@ async def test_a_subscription_is_paused_resumed_and_ended_by_forms(
         ("?since=2026-01-01T14:05Z&until=2026-01-01T14:06Z", ["Two"]),
         ("?until=2026-01-01T14:06", ["Two", "The news"]),
         ("?outcome=delivered&since=2026-01-01T16:00", ["Three"]),
+        ("?since=2026-01-01T14:30Z&until=2026-01-01T14:31Z", []),
         ("?outcome=failed", []),
     ],
 )
@@ -347,6 +350,10 @@ async def test_what_a_callback_got_at_a_time_is_found(
     assert ("No request that is kept is like that." in text_of(answer)) is not bool(
         found
     )
+    around = read(answer).xpath("//a[starts-with(., 'From half an hour')]/@href")
+    assert len(around) == ("14:31Z" in query)
+    for link in around:
+        assert [row[2] for row in rows(await browser.open(link))] == ["Two"]
     assert "are kept for 7 days" in text_of(answer)
     values = read(answer).xpath("//input[@type='datetime-local']/@value")
     assert all(each[:16] in query for each in values if each)

@@ -382,7 +382,7 @@ async def test_one_that_is_over_begins_anew_as_it_was(
         await scene.publish(feed, key, when=hub.clock.now())
     await scene.flush(when=hub.clock.now(), ended=((made["id"], GONE),))
     shown = (await client.get(path)).json()
-    assert "; 2 records that came from 2026-" in shown["explanation"]
+    assert "; it did not get 2 records from 2026-" in shown["explanation"]
     assert shown["advice"] == ["subscribe again: fanfare subs resubscribe 1"]
 
     answer = await client.post(f"{path}/resubscribe")
