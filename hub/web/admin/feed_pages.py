@@ -167,9 +167,7 @@ class FeedPages(OperatorPages):
             runs=history.runs()[:SHOWN_RUNS],
             after_pause=first_polls(timeline.pauses, history.polls),
             latest=await self._documents.entries_of(report.feed, SHOWN_ENTRIES),
-            pauses=[each for each in timeline.pauses if each.resumed_at][
-                -SHOWN_PAUSES:
-            ],
+            pauses=timeline.pauses[-SHOWN_PAUSES:],
             timeline=timeline,
             lanes=draw_timeline(timeline),
             half_within=half_within(timeline),

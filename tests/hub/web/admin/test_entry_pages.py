@@ -252,7 +252,7 @@ async def test_its_deliveries_are_found_by_its_record_and_who_waits_is_named(
     assert first == ["Published", "Seen", "Committed", "Delivered"]
     assert last == ["Published", "Committed", "Waits"]
     assert told[-1][1:] == [
-        "since 2026-01-01 00:00:00 UTC 2 h ago",
+        "not delivered yet failing since 2026-01-01 00:00:00 UTC",
         "",
         "for https://subscriber.example/late : answered 500; next try due",
     ]

@@ -178,6 +178,10 @@ async def test_a_gap_of_the_past_is_explained_by_who_paused_the_feed(
     page = text_of(await browser.open(f"/admin/feeds/{feed.id}/polls?since=1min"))
     assert "It has been paused since" in page
     assert "none, because it is paused" in page
+    since = f"{hub.clock.now():%Y-%m-%d %H:%M:%S} UTC"
+    hub.clock.advance(60)
+    page = text_of(await browser.open(f"/admin/feeds/{feed.id}"))
+    assert f"It has been paused since {since}, by operator, by pages: who" in page
 
 
 async def test_of_a_new_feed_the_mean_is_told_as_the_least(
