@@ -381,10 +381,9 @@ class DeliveryReportService:
         self, attempts: Sequence[Attempt], subscription: Subscription
     ) -> dict[Position, Record]:
         """The records that attempts told of, by position, as the subscription is sent
-        them. A callback is sent
-        nearly all records of its feed, so one reading of the log finds most of them; it
-        is read again where attempts lie far apart. Records of a track query are
-        included only if its owner may read the feed now."""
+        them. A callback is sent nearly all records of its feed, so one reading of the
+        log finds most of them; it is read again where attempts lie far apart. Records
+        of a track query are included only if its owner may read the feed now."""
         records, feed_id = list[Record](), subscription.feed_id
         upto = Position(0)
         for position in sorted({each.position for each in attempts}):

@@ -142,8 +142,11 @@ def _attention(health: Health) -> Iterator[Attention]:
         )
     if gone := health.ended_subscriptions.gone_of_day:
         yield Attention(
-            what=_counted(gone, "subscription ended", "subscriptions ended")
-            + " in the last day since the callback was gone (410)",
+            what=_counted(
+                gone,
+                "subscription ended in the last day: its callback is gone (410)",
+                "subscriptions ended in the last day: their callbacks are gone (410)",
+            ),
             path="/admin/subscriptions?state=gone&within=1d&sort=-since",
         )
     if dead_letters := health.backlog.dead_letters:

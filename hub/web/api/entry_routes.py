@@ -84,8 +84,8 @@ class CommittedEntryJson(JsonObject):
 
 class CommittedEntriesJson(JsonObject):
     """A page of entries. ``next``: the ``cursor`` of the next page, null after the
-    last. ``reached``: the time up to which the words of `search` were
-    looked for; null: to the end.
+    last. ``reached``: the time up to which the words of `search` were looked for;
+    null: to the end.
 
     ``examined``: in the order of their delay, these are of so many, of which the
     ``undated`` have no believable date and are left out; ``has_more``: there

@@ -194,7 +194,7 @@ async def test_those_that_are_over_are_found_beside_the_others(
     assert counted_over(overview) == ["0", "1", "0"]
     [link] = read(overview).xpath("//ul[@class='attention']//a")
     assert link.text_content() == (
-        "1 subscription ended in the last day since the callback was gone (410)"
+        "1 subscription ended in the last day: its callback is gone (410)"
     )
     [row] = rows(await browser.open(link.get("href")))
     assert (row[0], row[1]) == (HOOK, f"gone for 0 s {GONE}")
@@ -306,7 +306,7 @@ async def test_a_callback_that_is_gone_for_longer_than_a_day_asks_for_no_attenti
 ) -> None:
     await take_gone(hub, feed, hours=25)
     overview = await browser.open("/admin")
-    assert "callback was gone (410)" not in text_of(overview)
+    assert "gone (410)" not in text_of(overview)
     assert counted_over(overview) == ["0", "1", "0"]
 
 
